@@ -1,0 +1,1 @@
+//! The Kubernetes wire dialect as pure functions: kinds, status errors, patches, tables, discovery, defaults, validation.

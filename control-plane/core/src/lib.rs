@@ -1,0 +1,1 @@
+//! Pure decisions of the reference control plane: quantities, selectors, scheduler, controllers.

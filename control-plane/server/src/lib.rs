@@ -1,0 +1,1 @@
+//! The reference control plane: a small Kubernetes-compatible API server with its controllers.

@@ -1,0 +1,2 @@
+//! Thin entry point.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Scenarios, rigs and reports: raw YAML with spans, resolved to types that cannot be wrong.

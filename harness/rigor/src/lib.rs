@@ -1,0 +1,1 @@
+//! The harness: runs scenarios on rigs, judges them, writes reports.
