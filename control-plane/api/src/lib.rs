@@ -1,1 +1,12 @@
 //! The Kubernetes wire dialect as pure functions: kinds, status errors, patches, tables, discovery, defaults, validation.
+//!
+//! Everything here maps JSON to JSON. Nothing reads a clock, draws randomness or does I/O: instants, uids and the
+//! suffixes of generated names are arguments. The server owns the store and the routes; this crate owns what goes
+//! over the wire.
+
+pub mod kinds;
+pub mod options;
+pub mod status;
+
+pub use kinds::Kind;
+pub use status::{ApiError, Cause, CauseReason, Reason};

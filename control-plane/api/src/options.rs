@@ -1,0 +1,125 @@
+//! Query parameters of write requests: dry run and field validation (Kubernetes' CreateOptions and its kin).
+//!
+//! Read and watch parameters belong to the server; delete options to [`crate::delete`].
+
+use crate::status::{ApiError, Cause};
+
+/// What to do about unknown and duplicate fields in a body (`fieldValidation`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FieldValidation {
+    /// Drop them silently.
+    Ignore,
+    /// Drop them and say so in `Warning` headers; what is done when the parameter is absent.
+    #[default]
+    Warn,
+    /// Refuse the request.
+    Strict,
+}
+
+/// The options kind that a verb carries; it names the object in messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteVerb {
+    /// POST
+    Create,
+    /// PUT
+    Update,
+    /// PATCH
+    Patch,
+}
+
+impl WriteVerb {
+    fn options_kind(self) -> &'static str {
+        match self {
+            Self::Create => "CreateOptions",
+            Self::Update => "UpdateOptions",
+            Self::Patch => "PatchOptions",
+        }
+    }
+}
+
+/// The parsed options of a create, update or patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteOptions {
+    /// Go through everything but the store.
+    pub dry_run: bool,
+    /// How to treat unknown fields.
+    pub field_validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// Reads the options from decoded query pairs; other parameters are left alone.
+    ///
+    /// Errors: 422 with Kubernetes' causes for an unsupported `dryRun` or `fieldValidation`.
+    pub fn parse(verb: WriteVerb, query: &[(String, String)]) -> Result<Self, ApiError> {
+        let mut options = Self::default();
+        let mut causes = Vec::new();
+        let dry_runs = query.iter().filter(|(key, value)| key == "dryRun" && !value.is_empty());
+        let unsupported: Vec<&str> =
+            dry_runs.clone().map(|(_, value)| value.as_str()).filter(|value| *value != "All").collect();
+        options.dry_run = dry_runs.count() > 0;
+        if !unsupported.is_empty() {
+            causes.push(dry_run_cause(&unsupported));
+        }
+        if let Some((_, value)) = query.iter().find(|(key, _)| key == "fieldValidation") {
+            match value.as_str() {
+                "" => {}
+                "Ignore" => options.field_validation = FieldValidation::Ignore,
+                "Warn" => options.field_validation = FieldValidation::Warn,
+                "Strict" => options.field_validation = FieldValidation::Strict,
+                other => {
+                    let known = ["", "Ignore", "Strict", "Warn"];
+                    causes.push(Cause::not_supported("fieldValidation", other, &known));
+                }
+            }
+        }
+        if causes.is_empty() {
+            Ok(options)
+        } else {
+            Err(ApiError::invalid_for("meta.k8s.io", verb.options_kind(), "", causes))
+        }
+    }
+}
+
+/// The cause for dry-run values other than `All`; Go prints a list of strings without quotes.
+pub(crate) fn dry_run_cause(values: &[&str]) -> Cause {
+    let list = values.iter().map(|value| crate::status::quote(value)).collect::<Vec<_>>().join(",");
+    let message = format!("Unsupported value: [{list}]: supported values: \"All\"");
+    Cause::new("dryRun", crate::status::CauseReason::NotSupported, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(pairs: &[(&str, &str)]) -> Result<WriteOptions, ApiError> {
+        let query: Vec<_> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        WriteOptions::parse(WriteVerb::Create, &query)
+    }
+
+    #[test]
+    fn defaults_and_known_values() {
+        let cases: &[(&[(&str, &str)], bool, FieldValidation)] = &[
+            (&[], false, FieldValidation::Warn),
+            (&[("dryRun", "All")], true, FieldValidation::Warn),
+            (&[("dryRun", ""), ("fieldValidation", "")], false, FieldValidation::Warn),
+            (&[("fieldValidation", "Strict"), ("fieldManager", "x")], false, FieldValidation::Strict),
+            (&[("fieldValidation", "Ignore")], false, FieldValidation::Ignore),
+        ];
+        for (pairs, dry_run, field_validation) in cases {
+            let expected = WriteOptions { dry_run: *dry_run, field_validation: *field_validation };
+            assert_eq!(parse(pairs), Ok(expected), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_values_are_refused_in_kubernetes_words() {
+        let error = parse(&[("fieldValidation", "Nope")]).unwrap_err();
+        assert_eq!(
+            error.message,
+            "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"Nope\": \
+             supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
+        );
+        assert_eq!(error.code, 422);
+        assert_eq!(parse(&[("dryRun", "Some")]).unwrap_err().code, 422);
+    }
+}
