@@ -1,1 +1,9 @@
 //! Scenarios, rigs and reports: raw YAML with spans, resolved to types that cannot be wrong.
+//!
+//! Pure: nothing here reads a clock or talks to a network. Every mistake in a file is reported with
+//! its place and a remedy.
+
+pub mod constants;
+pub mod duration;
+
+pub use constants::{Constant, Constants};

@@ -1,0 +1,399 @@
+//! The recorded history of a trial: everything that was done and seen, one fact a record.
+//!
+//! Times are whole microseconds since the trial's start on the harness's monotonic clock. A record's
+//! `at` is when the harness knew of the fact, so it is the latest instant at which it can have happened.
+//! On disk a history is one JSON object a line (`events.jsonl`); [`crate::jsonl`] reads and writes it.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use rigor_model::Constants;
+
+/// The server's wall clock at microsecond 0 of a history that does not state one (the simulated rig).
+pub const VIRTUAL_EPOCH: &str = "2026-01-01T00:00:00Z";
+
+/// The namespace of a trial whose history does not name one.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// Microseconds since the trial's start, on the harness's monotonic clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Micros(pub u64);
+
+impl Micros {
+    /// The trial's start.
+    pub const ZERO: Micros = Micros(0);
+    /// Later than anything.
+    pub const MAX: Micros = Micros(u64::MAX);
+
+    /// The instant `length` after the trial's start.
+    pub fn from_duration(length: Duration) -> Micros {
+        Micros(u64::try_from(length.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// The time since the trial's start.
+    pub fn as_duration(self) -> Duration {
+        Duration::from_micros(self.0)
+    }
+
+    /// How long after `earlier` this is; zero where it is not after.
+    pub fn since(self, earlier: Micros) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Micros {
+    type Output = Micros;
+    fn add(self, length: Duration) -> Micros {
+        Micros(self.0.saturating_add(Micros::from_duration(length).0))
+    }
+}
+
+impl Sub<Duration> for Micros {
+    type Output = Micros;
+    fn sub(self, length: Duration) -> Micros {
+        Micros(self.0.saturating_sub(Micros::from_duration(length).0))
+    }
+}
+
+impl fmt::Display for Micros {
+    /// Seconds with three decimals: `12.345 s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03} s", self.0 / 1_000_000, self.0 / 1_000 % 1_000)
+    }
+}
+
+/// One line of a history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Position in the history, from 0, without holes.
+    pub seq: u64,
+    /// When the harness knew; the latest instant at which the fact can have happened.
+    pub at: Micros,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// How an object version came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verb {
+    /// A watch said that it was created.
+    Added,
+    /// A watch said that it was changed.
+    Modified,
+    /// A watch said that it was deleted; the object is its last state.
+    Deleted,
+    /// It stood in a list; it may have had this state for long.
+    Listed,
+}
+
+/// What is done to a board's power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PowerAct {
+    /// Power off: silence.
+    Cut,
+    /// Power on.
+    Restore,
+    /// Off and on again.
+    Cycle,
+    /// The processor stops; power and memory stay.
+    Hang,
+    /// The processor goes on.
+    Resume,
+}
+
+/// What is done to a board's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkAct {
+    /// Nothing passes any more.
+    Cut,
+    /// It passes again.
+    Heal,
+}
+
+/// What is done to the control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ControlPlaneAct {
+    /// An orderly stop and a start.
+    Restart,
+    /// An orderly stop.
+    Stop,
+    /// A stop without warning.
+    Kill,
+    /// A start after a stop or a kill.
+    Start,
+}
+
+/// Which end of a step a record marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The step begins.
+    Begin,
+    /// The step is settled.
+    End,
+}
+
+/// How a process ended that nobody asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProcessEvent {
+    /// It ended.
+    Exited,
+}
+
+/// One fact of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum Fact {
+    /// The first record.
+    TrialStarted {
+        /// The scenario's name.
+        scenario: String,
+        /// The rig's name.
+        rig: String,
+        /// The row of a scenario's table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        case: Option<String>,
+        /// The seed of everything drawn.
+        seed: u64,
+        /// RFC 3339 wall time of microsecond 0. Absent in virtual time, where times are exact and the
+        /// epoch is [`VIRTUAL_EPOCH`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wall: Option<String>,
+        /// The constants in force.
+        constants: Constants,
+    },
+    /// The namespace of the trial's own; without this fact it is [`DEFAULT_NAMESPACE`].
+    Namespace {
+        /// Its name.
+        name: String,
+    },
+    /// For histories without pulses: an observation is taken to arrive at most this long after the write.
+    Delivery {
+        /// The assumption.
+        at_most: Micros,
+    },
+    /// A version of an object was seen.
+    Object {
+        /// Plural of the resource, as in the URL: `pods`, `nodes`, `leases`.
+        stream: String,
+        /// How it came to be known.
+        verb: Verb,
+        /// The whole object.
+        object: Value,
+    },
+    /// The list that opens (or reopens) a stream is in; the stream sees again.
+    Synced {
+        /// Plural of the resource.
+        stream: String,
+    },
+    /// The watch is lost; until the next `Synced` the stream is blind.
+    Gap {
+        /// Plural of the resource.
+        stream: String,
+        /// Why.
+        reason: String,
+    },
+    /// A cheap list was answered: every write with a larger resourceVersion happened after `sent`, every
+    /// other one before this record's `at`.
+    Pulse {
+        /// When the request was sent.
+        sent: Micros,
+        /// The list's resourceVersion.
+        resource_version: u64,
+    },
+    /// A request of the scenario, and its answer.
+    Request {
+        /// Number of the request within the trial.
+        id: u32,
+        /// When it was sent.
+        sent: Micros,
+        /// Identity it was made under: `admin`, `board:NAME`, `anonymous`, or a token.
+        as_user: String,
+        /// HTTP method in capitals.
+        method: String,
+        /// Path with its query.
+        path: String,
+        /// JSON body sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<Value>,
+        /// Status code; 0 when there was no answer.
+        status: u16,
+        /// The answer: JSON, or a JSON string where it was no JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<Value>,
+        /// The answer's Date header.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        date: Option<String>,
+        /// Why there was no answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A kubectl command was run to its end.
+    Kubectl {
+        /// When it was started.
+        begun: Micros,
+        /// Arguments after `kubectl`.
+        argv: Vec<String>,
+        /// Exit code; -1 when a signal ended it.
+        status: i32,
+        /// What it wrote to standard output.
+        stdout: String,
+        /// What it wrote to standard error.
+        stderr: String,
+    },
+    /// A line on a board's console.
+    Console {
+        /// The board.
+        board: String,
+        /// The line without its end.
+        line: String,
+    },
+    /// A board's power was switched.
+    Power {
+        /// The board.
+        board: String,
+        /// What was done.
+        act: PowerAct,
+        /// When it was begun; it was done at `at`.
+        begun: Micros,
+    },
+    /// A board's link was switched.
+    Link {
+        /// The board.
+        board: String,
+        /// What was done.
+        act: LinkAct,
+        /// When it was begun; it was done at `at`.
+        begun: Micros,
+    },
+    /// Something was done to the control plane.
+    ControlPlane {
+        /// What was done.
+        act: ControlPlaneAct,
+        /// When it was begun; it was done at `at`.
+        begun: Micros,
+    },
+    /// The control plane serves (first start, or again).
+    ControlPlaneReady {},
+    /// A process ended unasked.
+    Process {
+        /// Which: `control-plane`, `board:NAME`.
+        who: String,
+        /// What it did.
+        event: ProcessEvent,
+        /// Exit code; -1 when a signal ended it.
+        status: i32,
+    },
+    /// A step of the scenario's plan begins or ends.
+    Step {
+        /// Position in the plan (setup, steps and cleanup in one row, repeats unrolled).
+        index: usize,
+        /// Which end.
+        phase: Phase,
+    },
+    /// A step with `as:` gave its instant a name.
+    Instant {
+        /// The name.
+        name: String,
+    },
+    /// Something done outside the API, in histories recorded elsewhere.
+    Mark {
+        /// What was done: `heartbeats-stopped`.
+        name: String,
+        /// To what: a node's name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+    },
+    /// The harness itself was held up; the stall ended at `at`.
+    Stall {
+        /// How long it lasted.
+        length: Micros,
+    },
+    /// The last record.
+    TrialEnded {},
+}
+
+/// A trial's records, growing at the end while the trial runs.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    records: Vec<Record>,
+}
+
+impl History {
+    /// A history without records.
+    pub fn new() -> History {
+        History::default()
+    }
+
+    /// Adds a fact known at `at`, and returns its record. Facts come in the order of `at`; an earlier
+    /// `at` than the last record's is raised to it.
+    pub fn push(&mut self, at: Micros, fact: Fact) -> &Record {
+        let at = self.records.last().map_or(at, |last| at.max(last.at));
+        let seq = self.records.len() as u64;
+        self.records.push(Record { seq, at, fact });
+        &self.records[self.records.len() - 1]
+    }
+
+    /// All records, oldest first; a record's index is its `seq`.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether nothing was recorded yet.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// When the last record was made.
+    pub fn last_at(&self) -> Micros {
+        self.records.last().map_or(Micros::ZERO, |record| record.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_record_is_one_flat_object() {
+        let mut history = History::new();
+        history.push(
+            Micros(123),
+            Fact::Object { stream: "nodes".into(), verb: Verb::Added, object: json!({"kind": "Node"}) },
+        );
+        let record =
+            history.push(Micros(122), Fact::Pulse { sent: Micros(100), resource_version: 7 }).clone();
+        assert_eq!(
+            serde_json::to_string(&history.records()[0]).expect("json"),
+            r#"{"seq":0,"at":123,"kind":"Object","stream":"nodes","verb":"ADDED","object":{"kind":"Node"}}"#
+        );
+        let line = serde_json::to_string(&record).expect("json");
+        assert_eq!(line, r#"{"seq":1,"at":123,"kind":"Pulse","sent":100,"resourceVersion":7}"#);
+        assert_eq!(serde_json::from_str::<Record>(&line).expect("record"), record);
+    }
+
+    #[test]
+    fn instants_are_shown_in_seconds() {
+        assert_eq!(Micros(12_345_678).to_string(), "12.345 s");
+        assert_eq!(Micros(5) - Duration::from_secs(1), Micros::ZERO);
+        assert_eq!(Micros(5) + Duration::from_micros(6), Micros(11));
+    }
+}
