@@ -1,0 +1,81 @@
+//! The configuration a board boots with: where the control plane is, who it is, what it has.
+
+use crate::world::BoardSpec;
+use rigor_model::Constants;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Pins of an ESP32-C3 that a workload may claim.
+const USABLE_PINS: [u8; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 19, 20, 21];
+
+/// Pins of an ESP32-C3 that its flash occupies.
+const RESERVED_PINS: [u8; 7] = [11, 12, 13, 14, 15, 16, 17];
+
+/// How often a board posts its node status when nothing changed; KLET-01 allows 10 s.
+const STATUS_PERIOD: Duration = Duration::from_secs(10);
+
+/// What a machine calls itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineName {
+    /// Board name, such as `qemu-virt`.
+    pub name: String,
+    /// Instruction set, such as `riscv32imc`.
+    pub arch: String,
+}
+
+/// The kubelet's configuration for one board; `server` is the URL the board reaches the control plane at.
+#[must_use]
+pub fn kubelet_config(
+    board: &BoardSpec,
+    machine: &MachineName,
+    server: &str,
+    token: &str,
+    constants: &Constants,
+) -> Value {
+    let mut capabilities = json!({
+        "gpio": USABLE_PINS,
+        "reservedGpio": RESERVED_PINS,
+        "i2c": 1,
+        "uart": 1,
+        "adc": 5,
+        "rmtTx": 2,
+        "rmtRx": 2,
+        "psramBytes": 0,
+    });
+    for (name, value) in &board.capabilities {
+        capabilities[name] = value.clone();
+    }
+    json!({
+        "nodeName": board.name,
+        "server": server,
+        "token": token,
+        "labels": board.labels,
+        "lease": {
+            "durationSeconds": constants.lease_duration.as_secs(),
+            "renewMillis": millis(constants.renew_interval),
+        },
+        "statusMillis": millis(STATUS_PERIOD),
+        "board": {"name": machine.name, "arch": machine.arch},
+        "capabilities": capabilities,
+        "heapBytes": board.heap_bytes,
+    })
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_board_gets_its_name_its_lease_and_its_pins() {
+        let mut board = BoardSpec::named("a");
+        board.labels.insert("zone".to_owned(), "north".to_owned());
+        board.capabilities.insert("i2c".to_owned(), json!(0));
+        let machine = MachineName { name: "qemu-virt".to_owned(), arch: "riscv32imc".to_owned() };
+        let config = kubelet_config(&board, &machine, "http://10.0.2.2:7000", "t0ken", &Constants::default());
+        insta::assert_snapshot!(config, @"");
+    }
+}

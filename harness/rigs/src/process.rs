@@ -1,0 +1,185 @@
+//! A child process with its output read line by line and its end noticed at once.
+//!
+//! The process is reaped by its own waiting thread; `signal` can never hit a reused process id, because reaping and
+//! signalling exclude each other. Dropping a `Process` kills it and waits for its end.
+
+use crate::spawn::spawn;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Longest line kept from a child, in bytes; the rest of a longer one becomes further lines.
+const LONGEST_LINE: u64 = 64 * 1024;
+
+/// Which of the child's streams a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// What a child tells its owner; called from the reading and waiting threads.
+pub trait Listener: Send + Sync + 'static {
+    /// A line without its end.
+    fn line(&self, from: Stream, text: &str);
+    /// The process ended with exit code `code` (-1 when a signal ended it); `asked` when the owner had signalled it to.
+    fn exited(&self, code: i32, asked: bool);
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Set once reaped.
+    status: Option<ExitStatus>,
+    /// The owner asked for the end.
+    asked: bool,
+    /// Both output streams have been read to their end and the listener was told.
+    drained: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A running (or ended) child process.
+#[derive(Debug)]
+pub struct Process {
+    pid: Pid,
+    shared: Arc<Shared>,
+}
+
+impl Process {
+    /// Starts `command` with `input` (or nothing) as its standard input and both outputs read.
+    ///
+    /// # Errors
+    /// As `Command::spawn`.
+    pub fn start(mut command: Command, input: Option<&str>, listener: Arc<dyn Listener>) -> io::Result<Self> {
+        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = spawn(command)?;
+        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+            let input = input.to_owned();
+            // A child that does not read must not hold up its owner.
+            std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        }
+        let pid = Pid::from_child(&child);
+        let shared = Arc::new(Shared::default());
+        let mut readers = Vec::new();
+        if let Some(out) = child.stdout.take() {
+            readers.push(read_lines(out, Stream::Out, listener.clone())?);
+        }
+        if let Some(err) = child.stderr.take() {
+            readers.push(read_lines(err, Stream::Err, listener.clone())?);
+        }
+        let theirs = shared.clone();
+        std::thread::Builder::new()
+            .name(format!("wait-{}", pid.as_raw_nonzero()))
+            .spawn(move || wait_for(child, readers, &theirs, listener.as_ref()))?;
+        Ok(Self { pid, shared })
+    }
+
+    /// Process id, for messages.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Whether it has not ended yet.
+    #[must_use]
+    pub fn running(&self) -> bool {
+        self.shared.lock().status.is_none()
+    }
+
+    /// Sends a signal; `false` when the process had already ended. An end that follows counts as asked for when
+    /// the signal is one that ends.
+    pub fn signal(&self, signal: Signal) -> bool {
+        let mut state = self.shared.lock();
+        if state.status.is_some() {
+            return false;
+        }
+        if matches!(signal, Signal::KILL | Signal::TERM | Signal::INT) {
+            state.asked = true;
+        }
+        kill_process(self.pid, signal).is_ok()
+    }
+
+    /// Waits until it has ended and its output is read; `None` when that takes longer than `limit`.
+    #[must_use]
+    pub fn wait(&self, limit: Duration) -> Option<ExitStatus> {
+        let state = self.shared.lock();
+        let (state, _) = self
+            .shared
+            .changed
+            .wait_timeout_while(state, limit, |state| !state.drained)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.status
+    }
+
+    /// SIGKILL, and waits for the end.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+        let _ = self.wait(Duration::from_secs(5));
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.running() {
+            self.kill();
+        }
+    }
+}
+
+fn wait_for(mut child: Child, readers: Vec<JoinHandle<()>>, shared: &Shared, listener: &dyn Listener) {
+    let pid = Pid::from_child(&child);
+    // Wait without reaping: the id stays taken until the lock is held, so `signal` cannot miss.
+    while let Err(rustix::io::Errno::INTR) =
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+    {}
+    let (status, asked) = {
+        let mut state = shared.lock();
+        let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
+        state.status = Some(status);
+        (status, state.asked)
+    };
+    for reader in readers {
+        let _ = reader.join();
+    }
+    listener.exited(status.code().unwrap_or(-1), asked);
+    shared.lock().drained = true;
+    shared.changed.notify_all();
+}
+
+fn read_lines(
+    source: impl Read + Send + 'static,
+    from: Stream,
+    listener: Arc<dyn Listener>,
+) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("lines".to_owned()).spawn(move || {
+        let mut source = BufReader::new(source);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match source.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {
+                    let text = String::from_utf8_lossy(&line);
+                    listener.line(from, text.trim_end_matches(['\n', '\r']));
+                }
+            }
+        }
+    })
+}

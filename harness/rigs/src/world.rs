@@ -1,0 +1,245 @@
+//! The seam between the runner and a rig: one trial's control plane, its boards and the recorded history.
+//!
+//! The trait is synchronous; a rig of real processes hides its runtime behind it, the simulated rig moves virtual
+//! time. A world never judges: it acts, and everything that happens becomes a fact of the history.
+
+use rigor_trace::{Fact, History, Micros};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use rigor_trace::history::{ControlPlaneAct, LinkAct, PowerAct};
+
+/// Everything one trial acts on: its own control plane and its own boards.
+pub trait World {
+    /// Time since the trial's start on the harness's monotonic clock; virtual on the simulated rig.
+    fn now(&self) -> Micros;
+
+    /// What has been recorded so far; it only grows.
+    fn history(&self) -> &History;
+
+    /// Appends a fact of the runner's own (`Step`, `Instant`, `TrialStarted`, …) at the present instant.
+    fn record(&mut self, fact: Fact);
+
+    /// Performs one API request and records it as a `Request` fact, whatever came of it. An answer that never
+    /// came has status 0.
+    fn request(&mut self, request: ApiRequest) -> ApiAnswer;
+
+    /// Switches a board's power or halts its processor; returns when done and records a `Power` fact.
+    ///
+    /// # Errors
+    /// The board is unknown, or the rig could not do it.
+    fn power(&mut self, board: &str, act: PowerAct) -> Result<(), Infra>;
+
+    /// Cuts or heals a board's link; records a `Link` fact.
+    ///
+    /// # Errors
+    /// The board is unknown, or the rig could not do it.
+    fn link(&mut self, board: &str, act: LinkAct) -> Result<(), Infra>;
+
+    /// Stops, kills, starts or restarts the control plane on the same address and store; records a `ControlPlane`
+    /// fact, and `ControlPlaneReady` once it serves again.
+    ///
+    /// # Errors
+    /// The process did not come up again.
+    fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra>;
+
+    /// Lets time pass until `until`, or returns earlier when something new was recorded. Returns at once when
+    /// `until` is not after `now`, having taken in what was already there.
+    fn wait(&mut self, until: Micros);
+
+    /// Names of the boards, sorted.
+    fn boards(&self) -> Vec<String>;
+
+    /// Runs kubectl against the control plane as the administrator (capability `kubectl`).
+    ///
+    /// # Errors
+    /// The rig has no kubectl, or it could not be started.
+    fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra>;
+
+    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`, and
+    /// `emulator-<board>.log` where boards are emulators. Objects and consoles are written from the history.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra>;
+
+    /// Ends every process of the trial and removes its files.
+    fn close(self: Box<Self>);
+}
+
+/// One request to the API server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiRequest {
+    /// HTTP method in capitals.
+    pub method: String,
+    /// Path with query, from the leading slash.
+    pub path: String,
+    /// Whose credentials to use.
+    pub identity: Identity,
+    /// Header fields besides Authorization, Host and Content-Length; names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// Body bytes; JSON unless a `content-type` header says otherwise.
+    pub body: Option<String>,
+    /// How long to wait for the answer, in microseconds.
+    pub timeout: Micros,
+}
+
+impl ApiRequest {
+    /// A request of the administrator with a JSON body and 10 s to answer.
+    #[must_use]
+    pub fn new(method: &str, path: impl Into<String>, body: Option<&Value>) -> Self {
+        Self {
+            method: method.to_owned(),
+            path: path.into(),
+            identity: Identity::Admin,
+            headers: BTreeMap::new(),
+            body: body.map(Value::to_string),
+            timeout: Micros(10_000_000),
+        }
+    }
+
+    /// The same request as someone else.
+    #[must_use]
+    pub fn as_user(mut self, identity: Identity) -> Self {
+        self.identity = identity;
+        self
+    }
+
+    /// The same request with one more header field.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.insert(name.to_ascii_lowercase(), value.to_owned());
+        self
+    }
+}
+
+/// Whose credentials a request carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// The administrator, group `system:masters`.
+    Admin,
+    /// A board's own token.
+    Board(String),
+    /// No Authorization header at all.
+    Anonymous,
+    /// A literal bearer token.
+    Token(String),
+}
+
+impl Identity {
+    /// Reads the scenario's form: `admin`, `board:NAME`, `anonymous`, anything else is a token.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "admin" => Self::Admin,
+            "anonymous" => Self::Anonymous,
+            other => match other.strip_prefix("board:") {
+                Some(name) => Self::Board(name.to_owned()),
+                None => Self::Token(other.to_owned()),
+            },
+        }
+    }
+
+    /// How the history names it; a literal token is not written out.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::Admin => "admin".to_owned(),
+            Self::Board(name) => format!("board:{name}"),
+            Self::Anonymous => "anonymous".to_owned(),
+            Self::Token(_) => "token".to_owned(),
+        }
+    }
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ApiAnswer {
+    /// HTTP status; 0 when no answer came.
+    pub status: u16,
+    /// Header fields, names in lower case; of repeated ones the last.
+    pub headers: BTreeMap<String, String>,
+    /// The body as text.
+    pub text: String,
+    /// The body as JSON, where it is JSON.
+    pub body: Option<Value>,
+    /// Why there was no answer.
+    pub error: Option<String>,
+}
+
+/// What a run of kubectl gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubectlOutcome {
+    /// Exit code; -1 when a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// A board as a trial asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoardSpec {
+    /// Node name.
+    pub name: String,
+    /// Node labels.
+    pub labels: BTreeMap<String, String>,
+    /// Heap in bytes for boards that model it (host, sim).
+    pub heap_bytes: u32,
+    /// Overrides of the default capabilities, merged over them: the `capabilities` object of the kubelet's configuration.
+    pub capabilities: BTreeMap<String, Value>,
+}
+
+impl BoardSpec {
+    /// A board with no labels, 200 KiB of heap and the default capabilities.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            labels: BTreeMap::new(),
+            heap_bytes: 204_800,
+            capabilities: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a report says about the rig that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RigFacts {
+    /// `sim`, `host` or `qemu`.
+    pub kind: String,
+    /// Machine, such as `qemu-virt`.
+    pub machine: String,
+    /// First line of the emulator's `--version`.
+    pub emulator: Option<String>,
+    /// SHA-256 of the firmware image, in hex.
+    pub firmware_sha256: Option<String>,
+}
+
+/// Something of the rig failed: never a conformance failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Infra {
+    /// What went wrong, in one sentence.
+    pub what: String,
+    /// What a person can do about it.
+    pub remedy: Option<String>,
+    /// Whether another attempt can succeed; a missing file does not appear by trying again.
+    pub transient: bool,
+}
+
+impl Infra {
+    /// A failure that another attempt may not meet.
+    #[must_use]
+    pub fn transient(what: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: None, transient: true }
+    }
+
+    /// A failure that stays until a person does `remedy`.
+    #[must_use]
+    pub fn lasting(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: Some(remedy.into()), transient: false }
+    }
+}
