@@ -1,0 +1,354 @@
+//! What the flags say, as types that cannot be wrong: durations, controllers, admission plugins.
+//!
+//! Parsing here takes text and gives a value or a message with a remedy; it reads no environment and no file.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Everything that can be chosen about a control plane.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Holds the store file, kubeconfigs and generated tokens.
+    pub data_dir: PathBuf,
+    /// Where objects are kept.
+    pub store: StoreKind,
+    /// Serve HTTP without TLS.
+    pub plain_http: bool,
+    /// Allow plain HTTP on an address other than loopback.
+    pub allow_insecure_bind: bool,
+    /// Take every request as an administrator's.
+    pub no_auth: bool,
+    /// Kubernetes' static token file.
+    pub token_auth_file: Option<PathBuf>,
+    /// A second place for the administrator's kubeconfig.
+    pub admin_kubeconfig: Option<PathBuf>,
+    /// Which objects validation accepts.
+    pub dialect: Dialect,
+    /// Who gets pods whose schedulerName is `default-scheduler`.
+    pub default_scheduler_profile: SchedulerProfile,
+    /// The controllers that run.
+    pub controllers: Controllers,
+    /// Admission plugins that are off.
+    pub disable_admission: BTreeSet<Admission>,
+    /// R: how often pending pods are tried again (SCHED-03).
+    pub reconcile_interval: Duration,
+    /// C: how often leases are looked at (NODE-03).
+    pub node_monitor_period: Duration,
+    /// N: from NoSchedule to NoExecute, and L for a lease without its own (NODE-21).
+    pub not_ready_timeout: Duration,
+    /// T: the tolerationSeconds that admission writes (NODE-21).
+    pub eviction_timeout: Duration,
+    /// How many writes are remembered for watches.
+    pub watch_history: usize,
+}
+
+impl Default for Config {
+    /// The flags' defaults.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 6443)),
+            data_dir: PathBuf::from("control-plane-data"),
+            store: StoreKind::Redb,
+            plain_http: false,
+            allow_insecure_bind: false,
+            no_auth: false,
+            token_auth_file: None,
+            admin_kubeconfig: None,
+            dialect: Dialect::Kube32,
+            default_scheduler_profile: SchedulerProfile::Kube32,
+            controllers: Controllers::all(),
+            disable_admission: BTreeSet::new(),
+            reconcile_interval: Duration::from_secs(3),
+            node_monitor_period: Duration::from_secs(1),
+            not_ready_timeout: Duration::from_secs(15),
+            eviction_timeout: Duration::from_secs(300),
+            watch_history: crate::store::DEFAULT_HISTORY,
+        }
+    }
+}
+
+/// A flag value that cannot be used; the message says which and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadValue(String);
+
+/// `--store`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// Forgotten at the end of the process.
+    Memory,
+    /// One file in the data directory.
+    Redb,
+}
+
+impl FromStr for StoreKind {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "memory" => Ok(Self::Memory),
+            "redb" => Ok(Self::Redb),
+            other => Err(BadValue(format!("unknown store `{other}`: use memory or redb"))),
+        }
+    }
+}
+
+/// `--dialect`: what validation accepts where the small boards' documents and Kubernetes differ (SCHED-20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The small boards' reading.
+    Kube32,
+    /// Kubernetes' own.
+    Kubernetes,
+}
+
+impl FromStr for Dialect {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "kube32" => Ok(Self::Kube32),
+            "kubernetes" => Ok(Self::Kubernetes),
+            other => Err(BadValue(format!("unknown dialect `{other}`: use kube32 or kubernetes"))),
+        }
+    }
+}
+
+/// The rules by which the built-in scheduler decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedulerProfile {
+    /// The small boards' rules.
+    Kube32,
+    /// Kubernetes' rules.
+    Upstream,
+}
+
+impl FromStr for SchedulerProfile {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "kube32" => Ok(Self::Kube32),
+            "upstream" => Ok(Self::Upstream),
+            other => Err(BadValue(format!("unknown scheduler profile `{other}`: use kube32 or upstream"))),
+        }
+    }
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant),+
+        }
+
+        impl $name {
+            /// Every one, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The name used in flags.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text),+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadValue;
+
+            fn from_str(text: &str) -> Result<Self, BadValue> {
+                Self::ALL.iter().copied().find(|known| known.name() == text).ok_or_else(|| {
+                    let known: Vec<&str> = Self::ALL.iter().map(|known| known.name()).collect();
+                    BadValue(format!(concat!("unknown ", $what, " `{}`: known are {}"), text, known.join(", ")))
+                })
+            }
+        }
+    };
+}
+
+named!(
+    /// A controller that can be left out with `--controllers=*,-NAME`.
+    Controller, "controller",
+    /// Binds pods, at creation and by retry.
+    Scheduler = "scheduler",
+    /// Judges nodes by their leases, taints, evicts.
+    NodeLifecycle = "node-lifecycle",
+    /// Makes and replaces the pods of Deployments.
+    Deployment = "deployment",
+    /// Makes and replaces the pods of DaemonSets.
+    DaemonSet = "daemonset",
+    /// Runs Jobs.
+    Job = "job",
+    /// Computes Endpoints and EndpointSlices.
+    Endpoints = "endpoints",
+    /// Makes the default ServiceAccount of each namespace.
+    ServiceAccount = "serviceaccount",
+    /// Deletes what lost its owner.
+    Garbage = "garbage",
+    /// Empties namespaces that are being deleted.
+    Namespace = "namespace",
+);
+
+named!(
+    /// An admission plugin that can be switched off.
+    Admission, "admission plugin",
+    /// Refuses pods whose service account is missing (GHOST-04).
+    ServiceAccount = "ServiceAccount",
+    /// Gives pods the not-ready and unreachable tolerations (NODE-13).
+    DefaultTolerationSeconds = "DefaultTolerationSeconds",
+    /// Keeps a board's writes to what is its own (KLET-08).
+    NodeRestriction = "NodeRestriction",
+);
+
+/// The value of `--controllers`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controllers(BTreeSet<Controller>);
+
+impl Controllers {
+    /// Every controller.
+    pub fn all() -> Self {
+        Self(Controller::ALL.iter().copied().collect())
+    }
+
+    /// Whether this one runs.
+    pub fn has(&self, controller: Controller) -> bool {
+        self.0.contains(&controller)
+    }
+}
+
+impl FromStr for Controllers {
+    type Err = BadValue;
+
+    /// Names separated by commas; `*` is all, `-name` leaves one out wherever it stands. Only exclusions mean all but these.
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let mut chosen = BTreeSet::new();
+        let mut left_out = BTreeSet::new();
+        let mut named = false;
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word.strip_prefix('-') {
+                Some(name) => {
+                    left_out.insert(name.parse::<Controller>()?);
+                }
+                None if word == "*" => {
+                    named = true;
+                    chosen = Self::all().0;
+                }
+                None => {
+                    named = true;
+                    chosen.insert(word.parse::<Controller>()?);
+                }
+            }
+        }
+        if !named && !left_out.is_empty() {
+            chosen = Self::all().0;
+        }
+        Ok(Self(chosen.difference(&left_out).copied().collect()))
+    }
+}
+
+/// Reads a duration as Go writes them: `15s`, `500ms`, `1m30s`, `1.5h`. More than zero.
+///
+/// # Errors
+/// [`BadValue`] for a missing or unknown unit, a sign, or nothing at all.
+pub fn duration(text: &str) -> Result<Duration, BadValue> {
+    let bad = || {
+        BadValue(format!(
+            "`{text}` is not a duration: write a number with a unit, such as 500ms, 15s or 1m30s"
+        ))
+    };
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(bad)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| bad())?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let seconds = match &rest[..letters] {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return Err(bad()),
+        };
+        rest = &rest[letters..];
+        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| bad())?;
+        total = total.checked_add(part).ok_or_else(bad)?;
+    }
+    if total.is_zero() {
+        return Err(BadValue(format!(
+            "`{text}` is no time at all: write a duration above zero, such as 500ms or 15s"
+        )));
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        let check =
+            |text: &str, millis: u64| assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        check("15s", 15_000);
+        check("500ms", 500);
+        check("1m30s", 90_000);
+        check("1.5h", 5_400_000);
+        check("0.25s", 250);
+        check("1h0m5s", 3_605_000);
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused_with_an_example() {
+        for text in
+            ["", "15", "s", "-5s", "1d", "5 s", "1..5s", "0s", "1e400s", "9999999999999999999h", "5s3"]
+        {
+            let message = duration(text).unwrap_err().to_string();
+            assert!(message.contains("15s"), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn controllers_are_chosen_by_name_star_and_exclusion() {
+        let check = |text: &str, expected: &[Controller]| {
+            let expected = Controllers(expected.iter().copied().collect());
+            assert_eq!(text.parse::<Controllers>(), Ok(expected), "{text}");
+        };
+        check("scheduler", &[Controller::Scheduler]);
+        check("scheduler, deployment", &[Controller::Scheduler, Controller::Deployment]);
+        check("", &[]);
+        let without: Vec<Controller> =
+            Controller::ALL.iter().copied().filter(|it| *it != Controller::ServiceAccount).collect();
+        check("*,-serviceaccount", &without);
+        check("-serviceaccount,*", &without);
+        check("-serviceaccount", &without);
+        assert_eq!("*".parse::<Controllers>(), Ok(Controllers::all()));
+    }
+
+    #[test]
+    fn unknown_names_are_listed_with_the_known_ones() {
+        let message = "*,-schedular".parse::<Controllers>().unwrap_err().to_string();
+        assert!(message.contains("`schedular`") && message.contains("node-lifecycle"), "{message}");
+        let message = "PodSecurity".parse::<Admission>().unwrap_err().to_string();
+        assert!(message.contains("`PodSecurity`") && message.contains("NodeRestriction"), "{message}");
+    }
+}

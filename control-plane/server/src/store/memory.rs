@@ -1,0 +1,92 @@
+//! The store that forgets at the end of the process. Every answer is ready at once: the simulated rig relies on it.
+
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::table::{Table, at_revision};
+use super::{
+    Answer, Change, DEFAULT_HISTORY, Effect, Entry, Expect, Key, Listing, Scope, Signal, Store, StoreError,
+};
+
+/// Objects in memory. Keep the handle to serve the same objects again after a simulated restart.
+#[derive(Debug)]
+pub struct MemoryStore {
+    table: Mutex<Table>,
+    signal: Arc<Signal>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store with the usual history.
+    pub fn new() -> Self {
+        Self::with_history(DEFAULT_HISTORY)
+    }
+
+    /// An empty store that remembers the last `capacity` writes for watches.
+    pub fn with_history(capacity: usize) -> Self {
+        Self { table: Mutex::new(Table::new(1, BTreeMap::new(), capacity)), signal: Arc::default() }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, key: Key, object: Option<Value>, expect: Expect) -> Result<Entry, StoreError> {
+        let entry = {
+            let mut table = self.table();
+            let previous = table.get(&key).cloned();
+            Table::check(previous.as_ref(), expect)?;
+            let revision = table.revision() + 1;
+            let (object, gone) = match (object, &previous) {
+                (Some(object), _) => (object, false),
+                (None, Some(previous)) => ((*previous.object).clone(), true),
+                (None, None) => return Err(StoreError::Conflict { found: None }),
+            };
+            let object = Arc::new(at_revision(object, revision));
+            let entry = Entry { revision, object: Arc::clone(&object) };
+            let effect = if gone { Effect::Deleted(object) } else { Effect::Put(object) };
+            table.apply(Change { revision, key, previous, effect });
+            entry
+        };
+        self.signal.raise();
+        Ok(entry)
+    }
+}
+
+impl Store for MemoryStore {
+    fn get<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Entry>> {
+        Box::pin(ready(Ok(self.table().get(key).cloned())))
+    }
+
+    fn list<'a>(&'a self, scope: Scope<'a>, at: Option<u64>) -> Answer<'a, Listing> {
+        Box::pin(ready(self.table().list(scope, at)))
+    }
+
+    fn put(&self, key: Key, object: Value, expect: Expect) -> Answer<'_, Entry> {
+        Box::pin(ready(self.write(key, Some(object), expect)))
+    }
+
+    fn delete(&self, key: Key, revision: u64) -> Answer<'_, Entry> {
+        Box::pin(ready(self.write(key, None, Expect::Revision(revision))))
+    }
+
+    fn revision(&self) -> u64 {
+        self.table().revision()
+    }
+
+    fn changes(&self, after: u64) -> Result<Vec<Change>, StoreError> {
+        self.table().changes(after)
+    }
+
+    fn signal(&self) -> &Arc<Signal> {
+        &self.signal
+    }
+}

@@ -1,0 +1,163 @@
+//! Where objects live: one trait, a store in memory and one in a redb file.
+//!
+//! Every write takes the next global revision (the resourceVersion that clients see) and lands in a bounded history, which
+//! watches and the reflector read with a cursor of their own. A store never interprets an object beyond setting its
+//! resourceVersion. A write is acknowledged only when it is as durable as the store makes it.
+
+mod memory;
+mod redb;
+mod signal;
+mod table;
+
+pub use self::memory::MemoryStore;
+pub use self::redb::{OpenError, RedbStore};
+pub use self::signal::{Listener, Signal};
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// Changes that a store remembers for watches when nothing else is asked for.
+pub const DEFAULT_HISTORY: usize = 8192;
+
+/// The address of one object, ordered as lists are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Plural resource name, such as `pods`.
+    pub resource: String,
+    /// Namespace, empty for cluster-scoped resources.
+    pub namespace: String,
+    /// Name of the object.
+    pub name: String,
+}
+
+impl Key {
+    /// The address of `name` in `namespace` (empty when cluster-scoped).
+    pub fn new(resource: &str, namespace: &str, name: &str) -> Self {
+        Self { resource: resource.into(), namespace: namespace.into(), name: name.into() }
+    }
+}
+
+/// One stored version of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Revision of the write that made this version.
+    pub revision: u64,
+    /// The object; `metadata.resourceVersion` is `revision`.
+    pub object: Arc<Value>,
+}
+
+/// One write, as watches see it.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Revision of the write.
+    pub revision: u64,
+    /// What was written.
+    pub key: Key,
+    /// The version before, absent for a creation.
+    pub previous: Option<Entry>,
+    /// What the write did.
+    pub effect: Effect,
+}
+
+/// What a write left behind.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// The object is now this.
+    Put(Arc<Value>),
+    /// The object is gone; its last version, with the resourceVersion of the deletion.
+    Deleted(Arc<Value>),
+}
+
+/// What must be so for a write to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// No such object yet.
+    Absent,
+    /// The object is at this revision.
+    Revision(u64),
+}
+
+/// A part of the store: one resource, in all namespaces or in one.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Plural resource name.
+    pub resource: &'a str,
+    /// Only this namespace.
+    pub namespace: Option<&'a str>,
+}
+
+/// A consistent list.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The revision that the list shows.
+    pub revision: u64,
+    /// The objects with their keys, in key order.
+    pub entries: Vec<(Key, Entry)>,
+}
+
+/// Why a store refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// [`Expect::Absent`] did not hold.
+    #[error("the object exists already")]
+    Exists,
+    /// [`Expect::Revision`] did not hold: the object is at another revision, or gone.
+    #[error("the object was modified (it is at {found:?})")]
+    Conflict {
+        /// The revision found, absent when the object is gone.
+        found: Option<u64>,
+    },
+    /// The history does not reach back so far.
+    #[error("revision {asked} is no longer in the history, which begins after {oldest}")]
+    Compacted {
+        /// The revision asked for.
+        asked: u64,
+        /// The oldest revision that can still be asked for.
+        oldest: u64,
+    },
+    /// The medium failed; nothing is known to have been written.
+    #[error("the store cannot write: {0}")]
+    Unavailable(String),
+}
+
+/// A store's answer, later. Over [`MemoryStore`] it is always ready at once.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// What every store can do.
+pub trait Store: Send + Sync {
+    /// The current version of an object.
+    fn get<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Entry>>;
+
+    /// All objects of a scope, now or as they were at an earlier revision.
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] when `at` is too old.
+    fn list<'a>(&'a self, scope: Scope<'a>, at: Option<u64>) -> Answer<'a, Listing>;
+
+    /// Writes an object and answers its new version, once it is durable.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] and [`StoreError::Conflict`] when `expect` does not hold; then nothing is written.
+    fn put(&self, key: Key, object: Value, expect: Expect) -> Answer<'_, Entry>;
+
+    /// Removes an object that is at `revision` and answers its last version.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it is at another revision or gone.
+    fn delete(&self, key: Key, revision: u64) -> Answer<'_, Entry>;
+
+    /// The revision of the newest acknowledged write.
+    fn revision(&self) -> u64;
+
+    /// The writes after a revision, oldest first. Empty when there are none yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] when the history no longer holds all of them.
+    fn changes(&self, after: u64) -> Result<Vec<Change>, StoreError>;
+
+    /// Raised after each write.
+    fn signal(&self) -> &Arc<Signal>;
+}
