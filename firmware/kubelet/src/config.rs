@@ -246,6 +246,6 @@ mod tests {
         check(r#""statusMillis":0"#, "statusMillis");
         check(r#""token":"a b""#, "token");
         check(r#""capabilities":{"gpios":[1]}"#, "gpios");
-        check(r#""heapBytes":-1"#, "heapBytes");
+        check(r#""heapBytes":-1"#, "line 1 column");
     }
 }
