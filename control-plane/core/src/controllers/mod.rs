@@ -1,0 +1,6 @@
+//! The controllers: each a function from the snapshot and a key to a decision.
+pub mod deployment;
+pub mod garbage;
+pub mod namespace;
+pub mod node_lifecycle;
+pub mod service_account;
