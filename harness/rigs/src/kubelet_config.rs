@@ -76,6 +76,6 @@ mod tests {
         board.capabilities.insert("i2c".to_owned(), json!(0));
         let machine = MachineName { name: "qemu-virt".to_owned(), arch: "riscv32imc".to_owned() };
         let config = kubelet_config(&board, &machine, "http://10.0.2.2:7000", "t0ken", &Constants::default());
-        insta::assert_snapshot!(config, @"");
+        insta::assert_snapshot!(config, @r#"{"board":{"arch":"riscv32imc","name":"qemu-virt"},"capabilities":{"adc":5,"gpio":[0,1,2,3,4,5,6,7,8,9,10,18,19,20,21],"i2c":0,"psramBytes":0,"reservedGpio":[11,12,13,14,15,16,17],"rmtRx":2,"rmtTx":2,"uart":1},"heapBytes":204800,"labels":{"zone":"north"},"lease":{"durationSeconds":15,"renewMillis":5000},"nodeName":"a","server":"http://10.0.2.2:7000","statusMillis":10000,"token":"t0ken"}"#);
     }
 }

@@ -1,13 +1,24 @@
 //! Rigs of real processes and emulators: power, links, consoles, and the recorder of what happens.
+//!
+//! `world` is the seam that the runner drives and every rig implements; `processes` implements it for rigs whose
+//! control plane and boards are child processes. A failure here is an [`Infra`], never a conformance failure.
 
+pub mod binaries;
+mod board;
 pub mod clock;
+mod control_plane;
 mod heartbeat;
+mod host;
 pub mod kubelet_config;
 mod ledger;
+mod log;
 pub mod place;
 pub mod port;
 pub mod process;
+pub mod processes;
+mod qemu;
 pub mod qmp;
+mod recorder;
 pub mod relay;
 mod spawn;
 pub mod world;

@@ -183,3 +183,74 @@ fn read_lines(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Listener for Heard {
+        fn line(&self, from: Stream, text: &str) {
+            self.0.lock().unwrap().push(format!("{from:?} {text}"));
+        }
+        fn exited(&self, code: i32, asked: bool) {
+            self.0.lock().unwrap().push(format!("exited {code} asked={asked}"));
+        }
+    }
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn shell(script: &str, input: Option<&str>) -> (Process, Arc<Heard>) {
+        let heard = Arc::new(Heard::default());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        (Process::start(command, input, heard.clone()).unwrap(), heard)
+    }
+
+    #[test]
+    fn lines_come_before_the_end_and_the_end_is_told() {
+        let check = |script: &str, input: Option<&str>, expected: &[&str]| {
+            let (process, heard) = shell(script, input);
+            assert!(process.wait(LIMIT).is_some());
+            assert_eq!(*heard.0.lock().unwrap(), expected, "{script}");
+            assert!(!process.signal(Signal::TERM), "a signal to a process that has ended");
+        };
+        check("echo one; echo two; exit 3", None, &["Out one", "Out two", "exited 3 asked=false"]);
+        check(
+            "echo bad >&2; printf unfinished >&2",
+            None,
+            &["Err bad", "Err unfinished", "exited 0 asked=false"],
+        );
+        check("cat", Some("in\n"), &["Out in", "exited 0 asked=false"]);
+        check("cat", None, &["exited 0 asked=false"]);
+        check("kill -9 $$", None, &["exited -1 asked=false"]);
+    }
+
+    #[test]
+    fn an_end_that_was_asked_for_is_told_apart() {
+        let (process, heard) = shell("exec sleep 600", None);
+        assert!(process.running());
+        assert!(process.wait(Duration::from_millis(1)).is_none());
+        process.kill();
+        assert!(!process.running());
+        assert_eq!(*heard.0.lock().unwrap(), ["exited -1 asked=true"]);
+    }
+
+    #[test]
+    fn a_stopped_process_is_not_an_ended_one() {
+        let (process, heard) = shell("exec sleep 600", None);
+        assert!(process.signal(Signal::STOP) && process.signal(Signal::CONT));
+        assert!(process.running());
+        drop(process);
+        assert_eq!(*heard.0.lock().unwrap(), ["exited -1 asked=true"]);
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error_not_a_process() {
+        let error =
+            Process::start(Command::new("/nowhere/at-all"), None, Arc::new(Heard::default())).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

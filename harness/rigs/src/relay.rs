@@ -197,3 +197,129 @@ async fn pass(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener as Server, TcpStream as Socket};
+    use std::time::Duration;
+    use tokio::runtime::Runtime;
+
+    /// Long enough for a byte over loopback, were it let through.
+    const SILENCE: Duration = Duration::from_millis(100);
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    struct Rig {
+        server: Server,
+        relay: Relay,
+        _runtime: Runtime,
+    }
+
+    fn rig() -> Rig {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let relay = Relay::open(runtime.handle(), server.local_addr().unwrap()).unwrap();
+        Rig { server, relay, _runtime: runtime }
+    }
+
+    impl Rig {
+        fn connect(&self) -> (Socket, Socket) {
+            let board = Socket::connect((Ipv4Addr::LOCALHOST, self.relay.port())).unwrap();
+            let (server, _) = self.server.accept().unwrap();
+            (board, server)
+        }
+    }
+
+    fn expect(socket: &mut Socket, text: &str) {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut buffer = vec![0; text.len()];
+        socket.read_exact(&mut buffer).unwrap();
+        assert_eq!(String::from_utf8_lossy(&buffer), text);
+    }
+
+    fn expect_end(socket: &mut Socket) {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        match socket.read(&mut [0; 8]) {
+            Ok(0) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+            other => panic!("expected the end, got {other:?}"),
+        }
+    }
+
+    fn expect_silence(socket: &mut Socket) {
+        socket.set_read_timeout(Some(SILENCE)).unwrap();
+        let outcome = socket.read(&mut [0; 8]);
+        assert!(
+            matches!(&outcome, Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)),
+            "expected silence, got {outcome:?}"
+        );
+    }
+
+    #[test]
+    fn bytes_and_ends_pass_both_ways() {
+        let rig = rig();
+        let (mut board, mut server) = rig.connect();
+        board.write_all(b"ping").unwrap();
+        expect(&mut server, "ping");
+        server.write_all(b"pong").unwrap();
+        expect(&mut board, "pong");
+        board.shutdown(std::net::Shutdown::Write).unwrap();
+        expect_end(&mut server);
+        server.write_all(b"late").unwrap();
+        expect(&mut board, "late");
+        drop(server);
+        expect_end(&mut board);
+    }
+
+    #[test]
+    fn a_cut_link_is_silent_and_loses_nothing() {
+        let rig = rig();
+        let (mut board, mut server) = rig.connect();
+        board.write_all(b"one").unwrap();
+        expect(&mut server, "one");
+        rig.relay.cut();
+        board.write_all(b"two").unwrap();
+        server.write_all(b"three").unwrap();
+        let mut during = Socket::connect((Ipv4Addr::LOCALHOST, rig.relay.port())).unwrap();
+        during.write_all(b"four").unwrap();
+        expect_silence(&mut server);
+        expect_silence(&mut board);
+        drop(board.shutdown(std::net::Shutdown::Write));
+        expect_silence(&mut server);
+        rig.relay.heal();
+        expect(&mut server, "two");
+        expect_end(&mut server);
+        expect(&mut board, "three");
+        let (mut second, _) = rig.server.accept().unwrap();
+        expect(&mut second, "four");
+    }
+
+    #[test]
+    fn lost_power_says_nothing_until_it_returns() {
+        let rig = rig();
+        let (mut board, mut server) = rig.connect();
+        board.write_all(b"alive").unwrap();
+        expect(&mut server, "alive");
+        rig.relay.power_lost();
+        let _ = board.write_all(b"dying words");
+        drop(board);
+        expect_silence(&mut server);
+        server.write_all(b"anyone?").unwrap();
+        expect_silence(&mut server);
+        rig.relay.power_returned();
+        expect_end(&mut server);
+        let (mut board, mut server) = rig.connect();
+        board.write_all(b"again").unwrap();
+        expect(&mut server, "again");
+    }
+
+    #[test]
+    fn a_control_plane_that_is_away_refuses() {
+        let Rig { server, relay, _runtime } = rig();
+        drop(server);
+        let mut board = Socket::connect((Ipv4Addr::LOCALHOST, relay.port())).unwrap();
+        expect_end(&mut board);
+    }
+}

@@ -58,7 +58,8 @@ pub trait World {
     fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra>;
 
     /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`, and
-    /// `emulator-<board>.log` where boards are emulators. Objects and consoles are written from the history.
+    /// `board-<board>.log`
+    /// (what a board's process wrote besides its console). Objects and consoles are written from the history.
     ///
     /// # Errors
     /// A file could not be written.

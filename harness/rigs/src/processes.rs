@@ -1,0 +1,421 @@
+//! The world of a rig of real processes: a control plane, boards behind relays, a recorder, in real time.
+//!
+//! Everything asynchronous lives in a runtime of the trial's own, hidden behind the synchronous trait. Facts come
+//! from many threads through the ledger and enter the history in one place, `take_in`.
+
+use crate::binaries::on_path;
+use crate::board::{Board, Machine};
+use crate::clock::Clock;
+use crate::control_plane::{ControlPlane, Tokens};
+use crate::heartbeat::Heartbeat;
+use crate::host::HostMachine;
+use crate::kubelet_config::{MachineName, kubelet_config};
+use crate::ledger::{Ledger, Noted};
+use crate::place::Place;
+use crate::process::{Listener, Process, Stream};
+use crate::qemu::{self, QemuMachine};
+use crate::recorder::Recorder;
+use crate::relay::Relay;
+use crate::world::{
+    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkAct, PowerAct,
+    World,
+};
+use reqwest::{Client, ClientBuilder};
+use rigor_model::Constants;
+use rigor_trace::{Fact, History, Micros};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Longest wait for the recorder's first lists.
+const SYNC_LIMIT: Duration = Duration::from_secs(20);
+
+/// Longest run of a kubectl command.
+const KUBECTL_LIMIT: Duration = Duration::from_secs(120);
+
+/// What plays the boards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Boards {
+    /// Processes of the host shell.
+    Host {
+        /// The program `kubelet-host`.
+        kubelet: PathBuf,
+    },
+    /// Emulators.
+    Qemu {
+        /// The program `qemu-system-riscv32`.
+        emulator: PathBuf,
+        /// The firmware image.
+        firmware: PathBuf,
+    },
+}
+
+/// A rig of processes, resolved: every file is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bench {
+    /// The program `control-plane`.
+    pub control_plane: PathBuf,
+    /// Port of the control plane; 0 for any free one.
+    pub port: u16,
+    /// What plays the boards.
+    pub boards: Boards,
+}
+
+/// A trial on a rig of processes. Fields are dropped in this order: boards before the control plane they talk to,
+/// the runtime after all that uses it, the directory last.
+struct Processes {
+    boards: Vec<Board>,
+    _recorder: Recorder,
+    control_plane: ControlPlane,
+    _heartbeat: Heartbeat,
+    tokens: Tokens,
+    client: Client,
+    ledger: Arc<Ledger>,
+    facts: Receiver<Noted>,
+    history: History,
+    clock: Clock,
+    requests: u32,
+    runtime: Runtime,
+    place: Place,
+}
+
+/// Starts a trial: the control plane serves, the recorder has its first lists, the boards have just been powered.
+///
+/// # Errors
+/// A process does not start, or a file cannot be written.
+pub fn open(bench: &Bench, constants: &Constants, specs: &[BoardSpec]) -> Result<Box<dyn World>, Infra> {
+    let clock = Clock::start();
+    let (ledger, facts) = Ledger::new(clock);
+    let ledger = Arc::new(ledger);
+    let place = Place::new()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("rigor-io")
+        .enable_all()
+        .build()
+        .map_err(|error| Infra::transient(format!("no runtime: {error}")))?;
+    let build = |builder: ClientBuilder| {
+        builder.no_proxy().build().map_err(|error| Infra::transient(format!("no HTTP client: {error}")))
+    };
+    // A connection kept from before a restart of the control plane would fail the scenario's next request.
+    let client = build(Client::builder().pool_max_idle_per_host(0))?;
+    let watching = build(Client::builder())?;
+    let tokens = Tokens::draw(specs)?;
+    let heartbeat = Heartbeat::start(ledger.clone())
+        .map_err(|error| Infra::transient(format!("no heartbeat thread: {error}")))?;
+    let control_plane =
+        ControlPlane::start(&bench.control_plane, bench.port, &place, &tokens, constants, ledger.clone())?;
+    ledger.note(Fact::ControlPlaneReady {});
+    let base = format!("http://{}", control_plane.address());
+    let recorder = Recorder::start(runtime.handle(), watching, &base, &tokens.admin, ledger.clone());
+    if !recorder.wait_synced(runtime.handle(), SYNC_LIMIT) {
+        return Err(Infra::transient(format!(
+            "the control plane at {base} did not answer the recorder's lists; its last line: {}",
+            control_plane.log().lines().last().unwrap_or("none")
+        )));
+    }
+    let mut world = Processes {
+        boards: Vec::new(),
+        _recorder: recorder,
+        control_plane,
+        _heartbeat: heartbeat,
+        tokens,
+        client,
+        ledger,
+        facts,
+        history: History::new(),
+        clock,
+        requests: 0,
+        runtime,
+        place,
+    };
+    for (index, spec) in specs.iter().enumerate() {
+        let mut board = world.board(bench, constants, spec, index)?;
+        board.power(PowerAct::Restore)?;
+        world.boards.push(board);
+    }
+    world.boards.sort_by(|one, other| one.name().cmp(other.name()));
+    Ok(Box::new(world))
+}
+
+impl Processes {
+    fn board(
+        &self,
+        bench: &Bench,
+        constants: &Constants,
+        spec: &BoardSpec,
+        index: usize,
+    ) -> Result<Board, Infra> {
+        let relay = Relay::open(self.runtime.handle(), self.control_plane.address())
+            .map_err(|error| Infra::transient(format!("no relay for board {}: {error}", spec.name)))?;
+        let index = u8::try_from(index)
+            .ok()
+            .filter(|index| *index < 250)
+            .ok_or_else(|| Infra::lasting("more than 250 boards", "ask for fewer"))?;
+        let (host, machine) = match bench.boards {
+            Boards::Host { .. } => (
+                "127.0.0.1".to_owned(),
+                MachineName { name: "host".to_owned(), arch: std::env::consts::ARCH.to_owned() },
+            ),
+            Boards::Qemu { .. } => (
+                QemuMachine::host_address(index),
+                MachineName { name: qemu::MACHINE.to_owned(), arch: "riscv32imc".to_owned() },
+            ),
+        };
+        let server = format!("http://{host}:{}", relay.port());
+        let token = &self.tokens.boards[&spec.name];
+        let config = kubelet_config(spec, &machine, &server, token, constants).to_string();
+        let config = self.place.write(&format!("board-{index}.json"), &config)?;
+        let machine: Box<dyn Machine> = match &bench.boards {
+            Boards::Host { kubelet } => Box::new(HostMachine { binary: kubelet.clone(), config }),
+            Boards::Qemu { emulator, firmware } => Box::new(QemuMachine {
+                emulator: emulator.clone(),
+                firmware: firmware.clone(),
+                config,
+                socket: self.place.socket(&format!("board-{index}.qmp"))?,
+                index,
+            }),
+        };
+        Ok(Board::new(&spec.name, machine, relay, self.ledger.clone()))
+    }
+
+    fn find(&mut self, name: &str) -> Result<&mut Board, Infra> {
+        let names = self.boards().join(", ");
+        self.boards.iter_mut().find(|board| board.name() == name).ok_or_else(|| {
+            Infra::lasting(format!("no board is called {name}"), format!("the trial's boards are: {names}"))
+        })
+    }
+
+    /// Moves what the threads have noted into the history.
+    fn take_in(&mut self) {
+        while let Ok((at, fact)) = self.facts.try_recv() {
+            self.history.push(at, fact);
+        }
+    }
+
+    fn token(&self, identity: &Identity) -> Option<String> {
+        match identity {
+            Identity::Admin => Some(self.tokens.admin.clone()),
+            // A board that does not exist has a token nobody knows, and the server says so.
+            Identity::Board(name) => Some(self.tokens.boards.get(name).unwrap_or(name).clone()),
+            Identity::Anonymous => None,
+            Identity::Token(token) => Some(token.clone()),
+        }
+    }
+
+    async fn exchange(client: Client, url: String, token: Option<String>, request: &ApiRequest) -> ApiAnswer {
+        let failed = |error: String| ApiAnswer { error: Some(error), ..ApiAnswer::default() };
+        let Ok(method) = reqwest::Method::from_bytes(request.method.as_bytes()) else {
+            return failed(format!("`{}` is no HTTP method", request.method));
+        };
+        let mut builder = client.request(method, url).timeout(request.timeout.as_duration());
+        if let Some(token) = token {
+            builder = builder.bearer_auth(token);
+        }
+        if request.body.is_some() && !request.headers.contains_key("content-type") {
+            builder = builder.header("content-type", "application/json");
+        }
+        for (name, value) in &request.headers {
+            builder = builder.header(name, value);
+        }
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        let response = match builder.send().await {
+            Ok(response) => response,
+            Err(error) => return failed(error.to_string()),
+        };
+        let status = response.status().as_u16();
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        match response.text().await {
+            Ok(text) => {
+                ApiAnswer { status, headers, body: serde_json::from_str(&text).ok(), text, error: None }
+            }
+            Err(error) => failed(error.to_string()),
+        }
+    }
+}
+
+impl World for Processes {
+    fn now(&self) -> Micros {
+        self.clock.now()
+    }
+
+    fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn record(&mut self, fact: Fact) {
+        match fact {
+            Fact::TrialStarted { scenario, rig, case, seed, wall, constants } => {
+                let wall = wall.or_else(|| Some(self.clock.wall()));
+                let started = Fact::TrialStarted { scenario, rig, case, seed, wall, constants };
+                // The first record, before what the threads have noted since the world was opened.
+                if self.history.is_empty() {
+                    self.history.push(Micros::ZERO, started);
+                } else {
+                    self.ledger.note(started);
+                }
+            }
+            other => self.ledger.note(other),
+        }
+        self.take_in();
+    }
+
+    fn request(&mut self, request: ApiRequest) -> ApiAnswer {
+        let url = format!("http://{}{}", self.control_plane.address(), request.path);
+        let token = self.token(&request.identity);
+        let sent = self.ledger.now();
+        let answer = self.runtime.block_on(Self::exchange(self.client.clone(), url, token, &request));
+        let id = self.requests;
+        self.requests += 1;
+        let fact = request_fact(id, sent, &request, &answer);
+        self.record(fact);
+        answer
+    }
+
+    fn power(&mut self, board: &str, act: PowerAct) -> Result<(), Infra> {
+        let outcome = self.find(board)?.power(act);
+        self.take_in();
+        outcome
+    }
+
+    fn link(&mut self, board: &str, act: LinkAct) -> Result<(), Infra> {
+        let outcome = self.find(board)?.link(act);
+        self.take_in();
+        outcome
+    }
+
+    fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra> {
+        let outcome = self.control_plane.act(act);
+        self.take_in();
+        outcome
+    }
+
+    fn wait(&mut self, until: Micros) {
+        let before = self.history.len();
+        self.take_in();
+        if self.history.len() == before
+            && let Ok((at, fact)) = self.facts.recv_timeout(self.clock.until(until))
+        {
+            self.history.push(at, fact);
+            self.take_in();
+        }
+    }
+
+    fn boards(&self) -> Vec<String> {
+        self.boards.iter().map(|board| board.name().to_owned()).collect()
+    }
+
+    fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra> {
+        let kubectl = on_path("kubectl").ok_or_else(|| {
+            Infra::lasting("kubectl is not installed", "put kubectl 1.32 on the search path (ci/bootstrap)")
+        })?;
+        let mut command = Command::new(kubectl);
+        command
+            .arg("--kubeconfig")
+            .arg(self.control_plane.kubeconfig())
+            .arg("--cache-dir")
+            .arg(self.place.file("kubectl-cache"))
+            .args(argv)
+            .env_remove("KUBECONFIG");
+        let output = Arc::new(Captured::default());
+        let begun = self.ledger.now();
+        let process = Process::start(command, stdin, output.clone())
+            .map_err(|error| Infra::transient(format!("kubectl could not be started: {error}")))?;
+        let Some(status) = process.wait(KUBECTL_LIMIT) else {
+            return Err(Infra::transient(format!("kubectl {} did not end", argv.join(" "))));
+        };
+        let code = status.code().unwrap_or(-1);
+        let (stdout, stderr) = output.texts();
+        self.record(Fact::Kubectl {
+            begun,
+            argv: argv.to_vec(),
+            status: code,
+            stdout: stdout.clone(),
+            stderr: stderr.clone(),
+        });
+        Ok(KubectlOutcome { code, stdout, stderr })
+    }
+
+    fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra> {
+        self.take_in();
+        let mut files = vec![("control-plane.log".to_owned(), self.control_plane.log())];
+        for board in &self.boards {
+            files.push((format!("board-{}.log", board.name()), board.log()));
+        }
+        for (name, text) in files {
+            let path = dir.join(name);
+            std::fs::write(&path, text).map_err(|error| {
+                Infra::transient(format!("{} could not be written: {error}", path.display()))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn close(mut self: Box<Self>) {
+        for board in &mut self.boards {
+            board.off();
+        }
+        self.control_plane.kill();
+    }
+}
+
+/// The record of a request and its answer.
+#[must_use]
+pub fn request_fact(id: u32, sent: Micros, request: &ApiRequest, answer: &ApiAnswer) -> Fact {
+    let response = match (&answer.body, answer.text.is_empty()) {
+        (Some(json), _) => Some(json.clone()),
+        (None, false) => Some(Value::String(answer.text.clone())),
+        (None, true) => None,
+    };
+    Fact::Request {
+        id,
+        sent,
+        as_user: request.identity.label(),
+        method: request.method.clone(),
+        path: request.path.clone(),
+        body: request
+            .body
+            .as_deref()
+            .map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))),
+        status: answer.status,
+        response,
+        date: answer.headers.get("date").cloned(),
+        error: answer.error.clone(),
+    }
+}
+
+/// Both outputs of a command.
+#[derive(Debug, Default)]
+struct Captured {
+    texts: Mutex<(String, String)>,
+}
+
+impl Captured {
+    fn texts(&self) -> (String, String) {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Listener for Captured {
+    fn line(&self, from: Stream, text: &str) {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = match from {
+            Stream::Out => &mut texts.0,
+            Stream::Err => &mut texts.1,
+        };
+        place.push_str(text);
+        place.push('\n');
+    }
+
+    fn exited(&self, _: i32, _: bool) {}
+}

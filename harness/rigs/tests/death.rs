@@ -1,0 +1,59 @@
+//! Children of a harness that is killed outright die with it. The harness is played by this test binary, started
+//! anew with the ignored test below as its only work.
+
+use rigor_rigs::clock::Clock;
+use rigor_rigs::process::{Listener, Process, Stream};
+use rigor_trace::Micros;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug)]
+struct Deaf;
+
+impl Listener for Deaf {
+    fn line(&self, _: Stream, _: &str) {}
+    fn exited(&self, _: i32, _: bool) {}
+}
+
+#[test]
+#[ignore = "the harness that is killed, started by the test below"]
+fn doomed_harness() {
+    let mut command = Command::new("sleep");
+    command.arg("600");
+    let child =
+        std::thread::spawn(move || Process::start(command, None, Arc::new(Deaf)).unwrap()).join().unwrap();
+    assert!(child.running(), "the thread that asked has ended, the child must not have");
+    println!("child {}", child.id());
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+#[test]
+fn children_die_with_a_killed_harness() {
+    let mut harness = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "doomed_harness", "--ignored", "--nocapture"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(harness.stdout.take().unwrap()).lines();
+    let child: u32 = lines
+        .map(Result::unwrap)
+        .find_map(|line| line.rsplit_once("child ").map(|(_, id)| id.parse().unwrap()))
+        .expect("the harness says which child it has");
+    assert!(alive(child));
+    harness.kill().unwrap();
+    harness.wait().unwrap();
+    let clock = Clock::start();
+    while alive(child) {
+        assert!(clock.now() < Micros(5_000_000), "process {child} outlived the harness");
+        Clock::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Neither gone nor a zombie that waits for init.
+fn alive(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
