@@ -9,10 +9,18 @@
 
 extern crate alloc;
 
+mod claims;
 mod config;
+mod http;
+mod json;
 mod kubelet;
+mod quantity;
 mod random;
 mod seam;
+mod split;
+mod wall;
+mod wire;
+mod workload;
 
 pub use config::{Board, Capabilities, Config, ConfigError, LeaseConfig, Server};
 pub use kubelet::Kubelet;
