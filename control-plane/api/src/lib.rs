@@ -4,9 +4,13 @@
 //! suffixes of generated names are arguments. The server owns the store and the routes; this crate owns what goes
 //! over the wire.
 
+mod json;
 pub mod kinds;
 pub mod options;
+mod quantity;
+mod schema;
 pub mod status;
+mod typed;
 
 pub use kinds::Kind;
 pub use status::{ApiError, Cause, CauseReason, Reason};
