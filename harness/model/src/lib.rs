@@ -5,5 +5,9 @@
 
 pub mod constants;
 pub mod duration;
+pub mod mistake;
+pub mod template;
+pub mod yaml;
 
 pub use constants::{Constant, Constants};
+pub use mistake::{Mistake, Mistakes};

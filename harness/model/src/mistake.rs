@@ -1,0 +1,192 @@
+//! Mistakes in files that people write: where, what, and what would be right.
+//!
+//! Readers collect mistakes and go on, so that a person sees all of a file's mistakes at once.
+
+use std::fmt;
+use std::ops::Range;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// One mistake, at a range of bytes of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Where.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub remedy: Option<String>,
+}
+
+impl Mistake {
+    /// A mistake without a remedy yet.
+    pub fn new(span: Range<usize>, message: impl Into<String>) -> Mistake {
+        Mistake { span, message: message.into(), remedy: None }
+    }
+
+    /// Says what would be right.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Mistake {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}
+
+/// All mistakes of one file. As a miette diagnostic it shows each with the source around it; as plain
+/// text ([`fmt::Display`]) a line a mistake: `FILE:LINE:COLUMN: what is wrong; what would be right`.
+#[derive(Debug, Clone)]
+pub struct Mistakes {
+    file: String,
+    source: String,
+    list: Vec<Shown>,
+}
+
+/// A mistake together with its source, as miette wants it.
+#[derive(Debug, Clone)]
+struct Shown {
+    mistake: Mistake,
+    source: NamedSource<String>,
+}
+
+impl Mistakes {
+    /// Sorts mistakes by place and drops repetitions. There should be at least one.
+    pub fn new(file: &str, source: &str, mut mistakes: Vec<Mistake>) -> Mistakes {
+        mistakes.sort_by(|a, b| {
+            (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message))
+        });
+        mistakes.dedup();
+        let named = NamedSource::new(file, source.to_owned()).with_language("yaml");
+        let list = mistakes.into_iter().map(|mistake| Shown { mistake, source: named.clone() }).collect();
+        Mistakes { file: file.to_owned(), source: source.to_owned(), list }
+    }
+
+    /// The mistakes in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Mistake> {
+        self.list.iter().map(|shown| &shown.mistake)
+    }
+
+    /// The file's name as it was given.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Line and column of a byte offset, both from 1; columns count characters.
+    pub fn place(&self, offset: usize) -> (usize, usize) {
+        place(&self.source, offset)
+    }
+}
+
+/// Line and column of a byte offset of `source`, both from 1; columns count characters.
+pub fn place(source: &str, offset: usize) -> (usize, usize) {
+    let before = source.get(..offset.min(source.len())).unwrap_or(source);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    (line, column)
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.iter().enumerate() {
+            let (line, column) = self.place(mistake.span.start);
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{}:{line}:{column}: {}", self.file, mistake.message)?;
+            if let Some(remedy) = &mistake.remedy {
+                write!(f, "; {remedy}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+impl Diagnostic for Mistakes {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.list.iter().map(|shown| shown as &dyn Diagnostic)))
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.mistake.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl Diagnostic for Shown {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.mistake.remedy.as_ref().map(|remedy| Box::new(remedy) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.mistake.span.start..self.mistake.span.end;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), span))))
+    }
+}
+
+/// The candidate nearest to `word`, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&lower, &candidate.to_lowercase()), candidate))
+        .min()
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `did you mean …?`, or else all the candidates.
+pub fn suggestion<'a>(word: &str, candidates: &[&'a str]) -> String {
+    match nearest(word, candidates.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if candidates.is_empty() => "there is none here".to_owned(),
+        None => format!("known are {}", candidates.join(", ")),
+    }
+}
+
+/// Edits between two words: inserted, dropped, changed or swapped characters.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_found() {
+        let names = ["expect", "never", "always"];
+        assert_eq!(nearest("exepct", names), Some("expect"));
+        assert_eq!(nearest("Nevr", names), Some("never"));
+        assert_eq!(nearest("cordon", names), None);
+        assert_eq!(suggestion("cordon", &names), "known are expect, never, always");
+    }
+
+    #[test]
+    fn places_count_from_one_and_in_characters() {
+        assert_eq!(place("a\nbüc", 5), (2, 3));
+        assert_eq!(place("", 0), (1, 1));
+        assert_eq!(place("ab", 99), (1, 3));
+    }
+}

@@ -1,0 +1,174 @@
+//! `${NAME}` in texts. `$${` is a plain `${`.
+//!
+//! Some names are known when a file is read (rows of tables, rounds), others only while a trial runs
+//! (captures); so texts are filled in two goes, and the first leaves what it does not know.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// A piece of a text.
+enum Piece<'a> {
+    Plain(&'a str),
+    Name(&'a str),
+}
+
+/// The name, if the text is nothing but `${NAME}`.
+pub fn whole(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("${")?.strip_suffix('}')?;
+    is_name(name).then_some(name)
+}
+
+/// Whether a text can stand between `${` and `}`.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Cuts a text at its names. An unclosed `${` and one around something that is no name stay plain.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let escaped = rest[..at].ends_with('$');
+        let close = rest[at..].find('}').map(|length| at + length);
+        match close {
+            Some(close) if !escaped && is_name(&rest[at + 2..close]) => {
+                pieces.push(Piece::Plain(&rest[..at]));
+                pieces.push(Piece::Name(&rest[at + 2..close]));
+                rest = &rest[close + 1..];
+            }
+            Some(_) | None => {
+                pieces.push(Piece::Plain(&rest[..at + 2]));
+                rest = &rest[at + 2..];
+            }
+        }
+    }
+    pieces.push(Piece::Plain(rest));
+    pieces
+}
+
+/// The names in a text, in order.
+pub fn names(text: &str) -> Vec<&str> {
+    pieces(text)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Name(name) => Some(name),
+            Piece::Plain(_) => None,
+        })
+        .collect()
+}
+
+/// The names in all texts and keys of a value.
+pub fn names_in(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => names(text),
+        Value::Array(items) => items.iter().flat_map(names_in).collect(),
+        Value::Object(pairs) => {
+            pairs.iter().flat_map(|(key, value)| names(key).into_iter().chain(names_in(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// Fills in the names that are known and leaves the others, escapes included.
+pub(crate) fn fill_known(text: &str, values: &BTreeMap<String, Value>) -> String {
+    let mut filled = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Plain(plain) => filled.push_str(plain),
+            Piece::Name(name) => match values.get(name) {
+                Some(value) => filled.push_str(&shown(value)),
+                None => {
+                    filled.push_str("${");
+                    filled.push_str(name);
+                    filled.push('}');
+                }
+            },
+        }
+    }
+    filled
+}
+
+/// A name that has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`${{{0}}}` has no value here")]
+pub struct MissingName(pub String);
+
+/// Fills in all names of a text.
+///
+/// # Errors
+/// [`MissingName`] for the first name without a value.
+pub fn fill_text(text: &str, values: &BTreeMap<String, Value>) -> Result<String, MissingName> {
+    let mut filled = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Plain(plain) => filled.push_str(plain),
+            Piece::Name(name) => {
+                let value = values.get(name).ok_or_else(|| MissingName(name.to_owned()))?;
+                filled.push_str(&shown(value));
+            }
+        }
+    }
+    Ok(filled.replace("$${", "${"))
+}
+
+/// Fills in all names of a value; a text that is nothing but one name becomes that value itself.
+///
+/// # Errors
+/// [`MissingName`] for the first name without a value.
+pub fn fill(value: &Value, values: &BTreeMap<String, Value>) -> Result<Value, MissingName> {
+    Ok(match value {
+        Value::String(text) => match whole(text) {
+            Some(name) => values.get(name).cloned().ok_or_else(|| MissingName(name.to_owned()))?,
+            None => Value::String(fill_text(text, values)?),
+        },
+        Value::Array(items) => {
+            Value::Array(items.iter().map(|item| fill(item, values)).collect::<Result<_, _>>()?)
+        }
+        Value::Object(pairs) => {
+            let mut filled = Map::new();
+            for (key, value) in pairs {
+                filled.insert(fill_text(key, values)?, fill(value, values)?);
+            }
+            Value::Object(filled)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    })
+}
+
+/// A value inside a longer text.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn values() -> BTreeMap<String, Value> {
+        [("pod".to_owned(), json!("web-1")), ("n".to_owned(), json!(3))].into()
+    }
+
+    #[test]
+    fn names_are_filled_in() {
+        let check = |value: Value, expected: Value| assert_eq!(fill(&value, &values()), Ok(expected));
+        check(json!("${n}"), json!(3));
+        check(json!("x-${n}-${pod}"), json!("x-3-web-1"));
+        check(json!({"${pod}": ["${n}"]}), json!({"web-1": [3]}));
+        check(json!("$${n} $ ${ {} ${a b}"), json!("${n} $ ${ {} ${a b}"));
+        assert_eq!(fill(&json!(["${x}"]), &values()), Err(MissingName("x".to_owned())));
+        assert_eq!(names_in(&json!({"${a}": "${b}${c}"})), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn unknown_names_stay_for_the_second_go() {
+        assert_eq!(fill_known("${n}${later}$${n}", &values()), "3${later}$${n}");
+    }
+}
