@@ -5,7 +5,9 @@
 
 pub mod constants;
 pub mod duration;
+pub mod expr;
 pub mod mistake;
+pub mod path;
 pub mod template;
 pub mod yaml;
 
