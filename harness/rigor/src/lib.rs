@@ -1,1 +1,5 @@
 //! The harness: runs scenarios on rigs, judges them, writes reports.
+
+pub mod filter;
+pub mod outcome;
+pub mod report;

@@ -23,6 +23,9 @@ const CPU: &str = "rv32,a=false,f=false,d=false,h=false,zba=false,zbb=false,zbc=
 /// Longest wait for an answer on the QMP socket.
 const QMP_LIMIT: Duration = Duration::from_secs(10);
 
+/// Where in the machine's memory the image looks for its configuration.
+const CONFIG_WINDOW: u64 = 0x8018_0000;
+
 /// Network backend and device names on the command line.
 const NETDEV: &str = "n0";
 
@@ -118,8 +121,8 @@ impl Machine for QemuMachine {
             .arg(format!("virtio-net-device,netdev={NETDEV},mac=52:54:00:72:67:{:02x}", self.index))
             .arg("-qmp")
             .arg(format!("unix:{},server=on,wait=off", self.socket.display()))
-            .arg("-fw_cfg")
-            .arg(format!("name=opt/rigor/config,file={}", self.config.display()));
+            .arg("-device")
+            .arg(format!("loader,file={},addr={CONFIG_WINDOW:#x},force-raw=on", self.config.display()));
         command
     }
 
@@ -183,8 +186,8 @@ mod tests {
         virtio-net-device,netdev=n0,mac=52:54:00:72:67:01
         -qmp
         unix:a.qmp,server=on,wait=off
-        -fw_cfg
-        name=opt/rigor/config,file=a.json
+        -device
+        loader,file=a.json,addr=0x80180000,force-raw=on
         "#);
     }
 

@@ -1,0 +1,106 @@
+//! The report folder: `events.jsonl`, `report.yaml`, `junit.xml` and `evidence/`.
+//!
+//! `events.jsonl` holds the histories one after another in the order of the trials' names, so that a simulated run
+//! gives the same bytes whatever the number of workers.
+
+use crate::report::conformance::conformance;
+use crate::report::junit::junit;
+use crate::report::trial::RunReport;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A file or folder cannot be written.
+    #[error("{path}: {error}; make the folder writable or name another one with --report-dir")]
+    Write {
+        /// Which one.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The text could not be made.
+    #[error("{name} could not be made: {error}")]
+    Form {
+        /// Which file.
+        name: &'static str,
+        /// Why.
+        error: String,
+    },
+}
+
+/// A folder that a run reports into.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder and removes what an earlier run left in it, which would otherwise pass for this run's.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or the old report not removed.
+    pub fn make(path: &Path) -> Result<Self, ReportError> {
+        let folder = Self { path: path.to_owned() };
+        fs::create_dir_all(path).map_err(|error| folder.cannot("", error))?;
+        for name in ["events.jsonl", "report.yaml", "junit.xml"] {
+            match fs::remove_file(path.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(folder.cannot(name, error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        match fs::remove_dir_all(path.join("evidence")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(folder.cannot("evidence", error)),
+            Ok(()) | Err(_) => Ok(folder),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a trial's evidence goes.
+    #[must_use]
+    pub fn evidence(&self, trial: &str) -> PathBuf {
+        self.path.join("evidence").join(trial)
+    }
+
+    /// Writes the run's files.
+    ///
+    /// # Errors
+    /// See [`ReportError`].
+    pub fn write(&self, run: &RunReport) -> Result<(), ReportError> {
+        self.write_events(run).map_err(|error| self.cannot("events.jsonl", error))?;
+        let report = conformance(run)
+            .map_err(|error| ReportError::Form { name: "report.yaml", error: error.to_string() })?;
+        self.write_file("report.yaml", &report)?;
+        let xml =
+            junit(run).map_err(|error| ReportError::Form { name: "junit.xml", error: error.to_string() })?;
+        self.write_file("junit.xml", &xml)
+    }
+
+    fn write_events(&self, run: &RunReport) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(self.path.join("events.jsonl"))?);
+        for trial in &run.trials {
+            for record in trial.history.records() {
+                serde_json::to_writer(&mut file, record)?;
+                file.write_all(b"\n")?;
+            }
+        }
+        file.flush()
+    }
+
+    fn write_file(&self, name: &str, text: &str) -> Result<(), ReportError> {
+        fs::write(self.path.join(name), text).map_err(|error| self.cannot(name, error))
+    }
+
+    fn cannot(&self, name: &str, error: io::Error) -> ReportError {
+        ReportError::Write { path: self.path.join(name).display().to_string(), error }
+    }
+}

@@ -1,0 +1,19 @@
+//! What a run leaves behind: a folder with the history, the conformance report, JUnit's form of it, and evidence.
+//!
+//! Everything here is made from the finished trials and nothing else, so that a report never says what the history
+//! does not.
+
+mod conformance;
+mod evidence;
+mod folder;
+mod junit;
+mod trial;
+
+pub use conformance::conformance;
+pub use evidence::{current_objects, save as save_evidence};
+pub use folder::{Folder, ReportError};
+pub use junit::junit;
+pub use trial::{RigReport, RunReport, StepReport, TrialReport};
+
+#[cfg(test)]
+mod tests;

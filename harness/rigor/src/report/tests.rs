@@ -1,0 +1,136 @@
+//! Reports as a person reads them, from one made-up run with every outcome in it.
+
+use super::*;
+use crate::outcome::Outcome;
+use rigor_model::Constants;
+use rigor_trace::{Fact, History, Micros, PowerAct, Verb};
+use serde_json::json;
+use std::time::Duration;
+
+fn history() -> History {
+    let object = |name: &str, phase: &str| json!({"kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "status": {"phase": phase}});
+    let pod = |verb, object| Fact::Object { stream: "pods".to_owned(), verb, object };
+    let mut history = History::new();
+    history.push(Micros(1_000), pod(Verb::Listed, object("p", "Pending")));
+    history.push(Micros(2_000), pod(Verb::Modified, object("p", "Running")));
+    history.push(Micros(3_000), pod(Verb::Added, object("q", "True")));
+    history.push(Micros(4_000), pod(Verb::Deleted, object("q", "True")));
+    history.push(
+        Micros(5_000),
+        Fact::Object {
+            stream: "events".to_owned(),
+            verb: Verb::Added,
+            object: json!({
+                "metadata": {"name": "p.1", "namespace": "default"}, "type": "Warning", "reason": "Evicted",
+                "involvedObject": {"kind": "Pod", "name": "p"}, "count": 2, "message": "taint"
+            }),
+        },
+    );
+    history.push(
+        Micros(6_000),
+        Fact::Console { board: "a".to_owned(), line: "kubelet ready node=a".to_owned() },
+    );
+    history.push(
+        Micros(7_000_000),
+        Fact::Power { board: "a".to_owned(), act: PowerAct::Cut, begun: Micros(6_990_000) },
+    );
+    history
+}
+
+fn run() -> RunReport {
+    let trial = |name: &str, requirement: &str, outcome, reason: Option<&str>| TrialReport {
+        reason: reason.map(str::to_owned),
+        passed: Duration::from_millis(1_234),
+        ..TrialReport::unrun(name, vec![requirement.to_owned()], outcome, String::new())
+    };
+    let mut failed = trial("node/power-loss", "NODE-03", Outcome::Fail, None);
+    failed.text = Some("expected Node a Unknown\n2.31 s too early".to_owned());
+    failed.steps = vec![
+        StepReport { sentence: "power a: cut".to_owned(), outcome: Outcome::Pass, margin: None },
+        StepReport {
+            sentence: "Node a becomes Unknown".to_owned(),
+            outcome: Outcome::Fail,
+            margin: Some("-2.31 s, ± 0.10 s".to_owned()),
+        },
+    ];
+    failed.evidence = Some("report/evidence/node/power-loss".into());
+    failed.history = history();
+    let mut retried = trial("node/hang", "NODE-09", Outcome::Pass, None);
+    retried.attempts = vec!["the emulator ended".to_owned()];
+    retried.constants =
+        Some(Constants { toleration_seconds: Duration::from_secs(20), ..Constants::default() });
+    RunReport {
+        started: "2026-11-29T12:00:00Z".to_owned(),
+        rig: RigReport {
+            name: "qemu-short".to_owned(),
+            kind: "qemu".to_owned(),
+            machine: "qemu-virt".to_owned(),
+            emulator: Some("QEMU emulator version 7.2.22".to_owned()),
+            firmware_sha256: Some("ba78".to_owned()),
+        },
+        constants: Constants::default(),
+        seed: 7,
+        profile: None,
+        trials: vec![
+            trial("binding/conflict", "BIND-02", Outcome::Pass, None),
+            trial("kubectl/raw", "BIND-04", Outcome::Skipped, Some("the rig has no kubectl")),
+            retried,
+            trial("node/late", "NODE-03", Outcome::Pass, None),
+            failed,
+            trial("node/slow", "NODE-04", Outcome::Undecided, Some("observer too slow")),
+            trial("sched/known", "SCHED-26", Outcome::KnownLimitation, Some("see docs/limits.md")),
+            trial("sched/rig", "SCHED-01", Outcome::InfraError, Some("no emulator")),
+        ],
+    }
+}
+
+#[test]
+fn the_conformance_report_states_what_ran_and_what_came_of_it() {
+    insta::assert_snapshot!(conformance(&run()).unwrap());
+}
+
+#[test]
+fn junit_has_a_suite_an_area() {
+    let xml = junit(&run()).unwrap();
+    insta::assert_snapshot!(xml);
+}
+
+#[test]
+fn a_folder_holds_this_run_and_nothing_older() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("report");
+    let folder = Folder::make(&path).unwrap();
+    std::fs::create_dir_all(folder.evidence("node/old")).unwrap();
+    std::fs::write(path.join("junit.xml"), "old").unwrap();
+    std::fs::write(path.join("notes.txt"), "a person's").unwrap();
+    let folder = Folder::make(&path).unwrap();
+    folder.write(&run()).unwrap();
+    let mut names: Vec<_> = std::fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["events.jsonl", "junit.xml", "notes.txt", "report.yaml"]);
+    let events = std::fs::read_to_string(path.join("events.jsonl")).unwrap();
+    assert_eq!(events.lines().count(), history().len());
+    assert!(
+        events.lines().next().unwrap().starts_with("{\"seq\":0,\"at\":1000,\"kind\":\"Object\""),
+        "{events}"
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_says_what_to_do() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Folder::make(&file.path().join("report")).unwrap_err().to_string();
+    assert!(error.contains("name another one with --report-dir"), "{error}");
+}
+
+#[test]
+fn only_what_still_exists_is_a_current_object() {
+    let history = history();
+    let objects = current_objects(&history);
+    let keys: Vec<_> = objects.keys().map(|(stream, key)| format!("{stream} {key}")).collect();
+    assert_eq!(keys, ["events default/p.1", "pods default/p"]);
+    assert_eq!(objects[&("pods", "default/p".to_owned())]["status"]["phase"], "Running");
+}
