@@ -301,4 +301,108 @@ mod tests {
             assert_eq!(lines.pending, b"{\"c\"");
         }
     }
+
+    /// A server that gives each connection the next answer and then closes it; returns what was asked for.
+    fn server(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        use std::io::{BufRead, BufReader, Write};
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let serving = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for answer in answers {
+                let (mut socket, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+                asked.push(lines.next().unwrap().unwrap());
+                while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+                socket.write_all(answer.as_bytes()).unwrap();
+            }
+            asked
+        });
+        (base, serving)
+    }
+
+    fn whole(body: &str) -> String {
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    }
+
+    fn chunked(lines: &[&str], last: bool) -> String {
+        let chunks: String =
+            lines.iter().map(|line| format!("{:x}\r\n{line}\n\r\n", line.len() + 1)).collect();
+        let end = if last { "0\r\n\r\n" } else { "" };
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n{chunks}{end}")
+    }
+
+    fn told(fact: &Fact) -> String {
+        match fact {
+            Fact::Object { stream, verb, object } => {
+                format!("{stream} {verb:?} {} {}", object["kind"], object["metadata"]["name"])
+            }
+            Fact::Synced { stream } => format!("{stream} synced"),
+            Fact::Gap { stream, .. } => format!("{stream} gap"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_watch_goes_on_after_an_orderly_end_and_starts_anew_after_a_loss() {
+        let pod = |verb: &str, name: &str, version: u32| {
+            format!(
+                "{{\"type\":\"{verb}\",\"object\":{{\"kind\":\"Pod\",\"metadata\":{{\"name\":\"{name}\",\"resourceVersion\":\"{version}\"}}}}}}"
+            )
+        };
+        let list = |version: u32, names: &[&str]| {
+            let items: Vec<String> =
+                names.iter().map(|name| format!("{{\"metadata\":{{\"name\":\"{name}\"}}}}")).collect();
+            format!(
+                "{{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{{\"resourceVersion\":\"{version}\"}},\"items\":[{}]}}",
+                items.join(",")
+            )
+        };
+        let (base, serving) = server(vec![
+            whole(&list(5, &["p"])),
+            chunked(&[&pod("ADDED", "q", 7), &pod("BOOKMARK", "", 9)], true),
+            chunked(&[&pod("DELETED", "q", 11)], false),
+            whole(&list(12, &["p"])),
+            chunked(
+                &["{\"type\":\"ERROR\",\"object\":{\"code\":410,\"message\":\"too old resource version\"}}"],
+                true,
+            ),
+        ]);
+        let (ledger, facts) = Ledger::new(Clock::start());
+        let source = Source {
+            client: Client::builder().no_proxy().build().unwrap(),
+            base,
+            token: "t".to_owned(),
+            ledger: Arc::new(ledger),
+        };
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let first = Arc::new(watch::Sender::new(1));
+        let following = runtime.spawn(follow(source, "pods", "/api/v1/pods", first));
+        let asked = serving.join().unwrap();
+        let facts: Vec<Fact> =
+            (0..8).map(|_| facts.recv_timeout(Duration::from_secs(10)).unwrap().1).collect();
+        following.abort();
+        let seen: Vec<String> = facts.iter().map(told).collect();
+        assert_eq!(
+            seen,
+            [
+                "pods Listed \"Pod\" \"p\"",
+                "pods synced",
+                "pods Added \"Pod\" \"q\"",
+                "pods Deleted \"Pod\" \"q\"",
+                "pods gap",
+                "pods Listed \"Pod\" \"p\"",
+                "pods synced",
+                "pods gap",
+            ]
+        );
+        let versions: Vec<Option<&str>> = asked
+            .iter()
+            .map(|line| line.split_once("resourceVersion=").map(|(_, rest)| rest.split_once(' ').unwrap().0))
+            .collect();
+        assert_eq!(versions, [None, Some("5"), Some("9"), None, Some("12")]);
+        let Fact::Gap { reason, .. } = &facts[7] else { panic!("{:?}", facts[7]) };
+        assert_eq!(reason, "error in the watch: too old resource version");
+    }
 }
