@@ -1,12 +1,15 @@
 //! A trial's own directory: store, tokens, sockets and configurations, removed when the trial ends.
 //!
-//! A harness that was killed cannot clean up, so each directory says whose it is (process id and that process's
-//! start time) and every new trial first removes the directories of the dead.
+//! A harness that was killed cannot clean up, so each directory has a caretaker: a shell that reads from a pipe and,
+//! when the pipe closes because the harness has ended in whatever way, removes the directory. Should the caretaker be
+//! killed as well, the directory still says whose it is (process id and that process's start time), and every new
+//! trial first removes the directories of the dead.
 
 use crate::world::Infra;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const PREFIX: &str = "rigor-trial-";
@@ -15,10 +18,14 @@ const OWNER: &str = "owner";
 /// Longest path of a unix socket that Linux takes, in bytes.
 const LONGEST_SOCKET: usize = 107;
 
+/// What the caretaker does; it outlives signals to the process group, and the harness.
+const CARETAKER: &str = "trap '' INT TERM HUP; read -r _; rm -rf -- \"$1\"";
+
 /// The directory of one trial.
 #[derive(Debug)]
 pub struct Place {
     dir: TempDir,
+    caretaker: Child,
 }
 
 impl Place {
@@ -32,10 +39,17 @@ impl Place {
 
     fn below(root: &Path) -> Result<Self, Infra> {
         sweep(root);
-        let made = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir_in(root)
-            .and_then(|dir| fs::write(dir.path().join(OWNER), owner()).map(|()| Self { dir }));
+        let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(root).and_then(|dir| {
+            let caretaker = Command::new("/bin/sh")
+                .args(["-c", CARETAKER, "caretaker"])
+                .arg(dir.path())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()?;
+            fs::write(dir.path().join(OWNER), owner())?;
+            Ok(Self { dir, caretaker })
+        });
         made.map_err(|error| {
             Infra::lasting(
                 format!("no directory for the trial in {}: {error}", root.display()),
@@ -82,6 +96,14 @@ impl Place {
             ));
         }
         Ok(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // The caretaker removes the directory once its pipe is closed; what it leaves, `dir` removes.
+        drop(self.caretaker.stdin.take());
+        let _ = self.caretaker.wait();
     }
 }
 

@@ -1,10 +1,12 @@
-//! Children of a harness that is killed outright die with it. The harness is played by this test binary, started
+//! A harness that is killed outright leaves neither processes nor files. The harness is played by this test binary, started
 //! anew with the ignored test below as its only work.
 
 use rigor_rigs::clock::Clock;
+use rigor_rigs::place::Place;
 use rigor_rigs::process::{Listener, Process, Stream};
 use rigor_trace::Micros;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,12 +27,14 @@ fn doomed_harness() {
     let child =
         std::thread::spawn(move || Process::start(command, None, Arc::new(Deaf)).unwrap()).join().unwrap();
     assert!(child.running(), "the thread that asked has ended, the child must not have");
-    println!("child {}", child.id());
+    let place = Place::new().unwrap();
+    place.write("file", "content").unwrap();
+    println!("child {} {}", child.id(), place.file("").display());
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
 #[test]
-fn children_die_with_a_killed_harness() {
+fn nothing_outlives_a_killed_harness() {
     let mut harness = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "doomed_harness", "--ignored", "--nocapture"])
         .stdin(Stdio::piped())
@@ -38,16 +42,22 @@ fn children_die_with_a_killed_harness() {
         .spawn()
         .unwrap();
     let lines = BufReader::new(harness.stdout.take().unwrap()).lines();
-    let child: u32 = lines
+    let said = lines
         .map(Result::unwrap)
-        .find_map(|line| line.rsplit_once("child ").map(|(_, id)| id.parse().unwrap()))
-        .expect("the harness says which child it has");
-    assert!(alive(child));
+        .find_map(|line| line.rsplit_once("child ").map(|(_, rest)| rest.to_owned()))
+        .expect("the harness says what it has");
+    let (child, place) = said.split_once(' ').unwrap();
+    let (child, place) = (child.parse().unwrap(), Path::new(place));
+    assert!(alive(child) && place.exists());
     harness.kill().unwrap();
     harness.wait().unwrap();
     let clock = Clock::start();
-    while alive(child) {
-        assert!(clock.now() < Micros(5_000_000), "process {child} outlived the harness");
+    while alive(child) || place.exists() {
+        assert!(
+            clock.now() < Micros(5_000_000),
+            "process {child} or {} outlived the harness",
+            place.display()
+        );
         Clock::sleep(Duration::from_millis(5));
     }
 }
