@@ -1,0 +1,87 @@
+//! Opens a trial of the simulated rig: the server's configuration from the constants, the boards from their specs.
+
+use std::sync::Arc;
+
+use control_plane::config::StoreKind;
+use control_plane::{Config, MemoryStore};
+use kubelet::{Boot, Kubelet};
+use rigor_model::Constants;
+use rigor_rigs::kubelet_config::{MachineName, kubelet_config};
+use rigor_rigs::place::Place;
+use rigor_rigs::{BoardSpec, Infra, World};
+
+use crate::board::{Board, Firmware, Image};
+use crate::clock::Time;
+use crate::plane::RealLaunch;
+use crate::seed::generator;
+use crate::server::Server;
+use crate::simulation::Simulation;
+use crate::world::{Simulated, Tokens, bearer};
+
+/// Where boards find the server; nothing resolves it.
+const SERVER: &str = "http://10.0.0.1:6443";
+/// Most boards of one trial: each has an address of its own in 10.0.1.0/24.
+const MOST_BOARDS: usize = 250;
+
+/// Opens a trial: the control plane serves, its objects have been listed, the boards have just been powered.
+///
+/// # Errors
+/// A board's configuration is refused, there are too many boards, or the control plane does not come up.
+pub fn open(constants: &Constants, boards: &[BoardSpec], seed: u64) -> Result<Box<dyn World>, Infra> {
+    let time = Time::default();
+    let place = Place::new()?;
+    let launch = RealLaunch {
+        config: server_config(constants, &place, boards)?,
+        store: Arc::new(MemoryStore::new()),
+        seed,
+        _place: place,
+    };
+    let server = Server::new(Box::new(launch), time.clone());
+    let mut specs: Vec<&BoardSpec> = boards.iter().collect();
+    specs.sort_by(|one, other| one.name.cmp(&other.name));
+    if specs.len() > MOST_BOARDS {
+        return Err(Infra::lasting(format!("more than {MOST_BOARDS} boards"), "ask for fewer"));
+    }
+    let boards = (1..)
+        .zip(specs)
+        .map(|(number, spec)| {
+            Ok(Board::new(&spec.name, image(spec, constants)?, [10, 0, 1, number], spec.heap_bytes, seed))
+        })
+        .collect::<Result<_, Infra>>()?;
+    let authorization = bearer(Tokens.admin()).map_err(|fault| Infra::transient(fault.0))?;
+    let simulation = Simulation::new(seed, time, server, boards, authorization);
+    Ok(Box::new(Simulated::start(simulation, generator(seed, "control-plane"))?))
+}
+
+fn server_config(constants: &Constants, place: &Place, boards: &[BoardSpec]) -> Result<Config, Infra> {
+    let mut tokens = format!("{},rigor-admin,rigor-admin,\"system:masters\"\n", Tokens.admin());
+    for board in boards {
+        let (token, user) = (Tokens.board(&board.name), format!("system:node:{}", board.name));
+        tokens.push_str(&format!("{token},{user},{user},\"system:nodes\"\n"));
+    }
+    Ok(Config {
+        data_dir: place.file("data"),
+        store: StoreKind::Memory,
+        plain_http: true,
+        token_auth_file: Some(place.write("tokens.csv", &tokens)?),
+        reconcile_interval: constants.retry_period,
+        node_monitor_period: constants.check_period,
+        not_ready_timeout: constants.no_execute_delay,
+        eviction_timeout: constants.toleration_seconds,
+        ..Config::default()
+    })
+}
+
+/// The kubelet core with a board's configuration in its flash.
+fn image(spec: &BoardSpec, constants: &Constants) -> Result<Image, Infra> {
+    let machine = MachineName { name: "sim".to_owned(), arch: "riscv32imc".to_owned() };
+    let token = Tokens.board(&spec.name);
+    let config = kubelet_config(spec, &machine, SERVER, &token, constants).to_string();
+    let config = kubelet::Config::from_json(config.as_bytes()).map_err(|error| {
+        Infra::lasting(
+            format!("the kubelet of board {} refuses its configuration: {error}", spec.name),
+            "correct the scenario's boards",
+        )
+    })?;
+    Ok(Box::new(move |boot: Boot| Box::new(Kubelet::new(config.clone(), boot)) as Box<dyn Firmware>))
+}

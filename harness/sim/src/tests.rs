@@ -1,0 +1,383 @@
+//! The simulation with something small in the place of server and kubelet: what time, links, power and the byte
+//! bridge do, apart from what Kubernetes does.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::{get, post};
+use control_plane::Clock;
+use futures_util::stream;
+use kubelet::{Boot, ConnId, Input, Now, Output};
+use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkAct, PowerAct, World};
+use rigor_trace::history::{Fact, Micros};
+
+use crate::board::{Board, Firmware, Image};
+use crate::clock::{ProcessClock, Time};
+use crate::plane::{Launch, Plane};
+use crate::seed::generator;
+use crate::server::Server;
+use crate::simulation::Simulation;
+use crate::world::{Simulated, Tokens, bearer};
+
+/// Lines that watchers get, and who waits for more.
+#[derive(Default)]
+struct Shared {
+    lines: Mutex<(Vec<String>, Vec<Waker>)>,
+    answered: Mutex<u32>,
+}
+
+impl Shared {
+    fn say(&self, line: String) {
+        let wakers = {
+            let mut lines = self.lines.lock().unwrap();
+            lines.0.push(line);
+            std::mem::take(&mut lines.1)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// A body that has every line from now on, and never ends.
+    fn watch(self: &Arc<Self>) -> Body {
+        let (shared, mut next) = (self.clone(), self.lines.lock().unwrap().0.len());
+        Body::from_stream(stream::poll_fn(move |context| {
+            let mut lines = shared.lines.lock().unwrap();
+            if let Some(line) = lines.0.get(next) {
+                next += 1;
+                return Poll::Ready(Some(Ok::<_, Infallible>(format!("{line}\n"))));
+            }
+            lines.1.push(context.waker().clone());
+            Poll::Pending
+        }))
+    }
+}
+
+/// A server with a handful of paths; says a line to its watchers every 2 s.
+struct Small {
+    shared: Arc<Shared>,
+    clock: Arc<ProcessClock>,
+    next: RefCell<Duration>,
+}
+
+impl Plane for Small {
+    fn router(&self) -> Router {
+        let (counted, watched, saying) = (self.shared.clone(), self.shared.clone(), self.shared.clone());
+        Router::new()
+            .route(
+                "/count",
+                get(async move || {
+                    let mut answered = counted.answered.lock().unwrap();
+                    *answered += 1;
+                    answered.to_string()
+                }),
+            )
+            .route("/watch", get(async move || watched.watch()))
+            .route("/say", post(async move |body: String| saying.say(body)))
+            .route("/wait", get(async || std::future::pending::<()>().await))
+            .route("/panic", get(async || assert!(std::hint::black_box(false), "out of order")))
+    }
+
+    fn reconcile(&self) -> Result<Option<Duration>, String> {
+        let mut next = self.next.borrow_mut();
+        if self.clock.mono() >= *next {
+            *next += Duration::from_secs(2);
+            self.shared.say(format!("due at {:?}", self.clock.mono()));
+        }
+        Ok(Some(*next))
+    }
+}
+
+struct SmallLaunch(Arc<Shared>);
+
+impl Launch for SmallLaunch {
+    fn launch(&mut self, clock: Arc<ProcessClock>, _: u32) -> Result<Box<dyn Plane>, String> {
+        Ok(Box::new(Small { shared: self.0.clone(), clock, next: RefCell::new(Duration::from_secs(2)) }))
+    }
+}
+
+/// Asks for a path over one connection every second, and says on the console what it gets.
+struct Asker {
+    path: &'static str,
+    outputs: Vec<Output>,
+    open: bool,
+    next: u64,
+}
+
+const PERIOD: u64 = 1_000;
+
+impl Firmware for Asker {
+    fn handle(&mut self, now: Now, input: Input<'_>) {
+        let conn = ConnId(0);
+        match input {
+            Input::NetworkUp { .. } => {
+                self.outputs.extend([Output::Log("up".to_owned()), Output::Open(conn)]);
+            }
+            Input::Connected(_) => {
+                self.open = true;
+                self.next = now.millis;
+            }
+            Input::Received(_, bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                let last = text.lines().rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
+                self.outputs.push(Output::Log(last));
+            }
+            Input::Closed(_) => {
+                self.open = false;
+                self.next = now.millis + PERIOD;
+                self.outputs.push(Output::Log("closed".to_owned()));
+            }
+            Input::NetworkDown | Input::Tick => {}
+        }
+        if now.millis < self.next {
+            return;
+        }
+        self.next = now.millis + PERIOD;
+        if self.open && self.path == "/explode" {
+            panic!("the firmware gave up");
+        }
+        self.outputs.push(match self.open {
+            true => Output::Send(conn, format!("GET {} HTTP/1.1\r\n\r\n", self.path).into_bytes()),
+            false => Output::Open(conn),
+        });
+        if self.open && self.path == "/watch" {
+            self.next = u64::MAX;
+        }
+    }
+
+    fn next_output(&mut self) -> Option<Output> {
+        (!self.outputs.is_empty()).then(|| self.outputs.remove(0))
+    }
+
+    fn deadline(&self) -> u64 {
+        self.next
+    }
+
+    fn reserved_bytes(&self) -> u32 {
+        0
+    }
+}
+
+fn asker(path: &'static str) -> Image {
+    Box::new(move |_: Boot| Box::new(Asker { path, outputs: Vec::new(), open: false, next: u64::MAX }))
+}
+
+/// A trial with one board, `a`, that asks for `path`.
+fn world(path: &'static str, seed: u64) -> Simulated {
+    let time = Time::default();
+    let server = Server::new(Box::new(SmallLaunch(Arc::default())), time.clone());
+    let board = Board::new("a", asker(path), [10, 0, 1, 1], 1_000, seed);
+    let simulation = Simulation::new(seed, time, server, vec![board], bearer(Tokens.admin()).unwrap());
+    Simulated::start(simulation, generator(seed, "control-plane")).unwrap()
+}
+
+/// Lets time pass until `seconds`, whatever happens.
+fn pass(world: &mut Simulated, seconds: f64) {
+    let until = Micros((seconds * 1e6) as u64);
+    while world.now() < until {
+        world.wait(until);
+    }
+}
+
+/// Console lines and process ends, each with its second.
+fn story(world: &Simulated) -> String {
+    let mut story = String::new();
+    for record in world.history().records() {
+        let at = record.at.0 / 1_000_000;
+        match &record.fact {
+            Fact::Console { line, .. } => writeln!(story, "{at} {line}").unwrap(),
+            Fact::Process { who, .. } => writeln!(story, "{at} {who} exited").unwrap(),
+            _ => {}
+        }
+    }
+    story
+}
+
+#[test]
+fn requests_are_answered_and_streams_go_on() {
+    let mut counting = world("/count", 1);
+    pass(&mut counting, 2.5);
+    insta::assert_snapshot!(story(&counting), @r"
+    0 up
+    0 1
+    1 2
+    2 3
+    ");
+    let mut watching = world("/watch", 1);
+    pass(&mut watching, 4.5);
+    insta::assert_snapshot!(story(&watching), @r"
+    0 up
+    0 date: Thu, 01 Jan 2026 00:00:00 GMT
+    2 due at 2s
+    4 due at 4s
+    ");
+}
+
+#[test]
+fn a_cut_link_loses_nothing_that_tcp_repeats_and_nothing_crosses_it() {
+    let mut world = world("/count", 1);
+    pass(&mut world, 1.5);
+    world.link("a", LinkAct::Cut).unwrap();
+    pass(&mut world, 5.0);
+    let before = story(&world);
+    world.link("a", LinkAct::Heal).unwrap();
+    pass(&mut world, 7.0);
+    insta::assert_snapshot!(before, @r"
+    0 up
+    0 1
+    1 2
+    ");
+    insta::assert_snapshot!(story(&world).strip_prefix(&before).unwrap(), @r"
+    5 3
+    5 4
+    5 5
+    5 6
+    6 7
+    ");
+}
+
+#[test]
+fn a_power_cut_is_silent_and_the_board_begins_anew() {
+    let mut world = world("/watch", 1);
+    pass(&mut world, 3.0);
+    world.power("a", PowerAct::Cut).unwrap();
+    pass(&mut world, 6.0);
+    let before = story(&world);
+    assert!(world.request(ApiRequest::new("POST", "/say", None)).status == 200);
+    world.power("a", PowerAct::Restore).unwrap();
+    pass(&mut world, 9.0);
+    insta::assert_snapshot!(before, @r"
+    0 up
+    0 date: Thu, 01 Jan 2026 00:00:00 GMT
+    2 due at 2s
+    ");
+    insta::assert_snapshot!(story(&world).strip_prefix(&before).unwrap(), @r"
+    6 up
+    6 date: Thu, 01 Jan 2026 00:00:06 GMT
+    8 due at 8s
+    ");
+}
+
+#[test]
+fn a_hung_board_does_nothing_and_takes_up_where_it_stood() {
+    let after_hang = |path, from: f64, to: f64| {
+        let mut world = world(path, 1);
+        pass(&mut world, from);
+        world.power("a", PowerAct::Hang).unwrap();
+        pass(&mut world, to);
+        let before = story(&world);
+        world.power("a", PowerAct::Resume).unwrap();
+        pass(&mut world, to + 1.2);
+        let infra = world.power("b", PowerAct::Hang).unwrap_err();
+        assert_eq!(infra.to_string(), "no board is called b");
+        story(&world).strip_prefix(&before).unwrap().to_owned()
+    };
+    // Asked at 0 and 1; of the second until the next one, half was left when the clock stood.
+    insta::assert_snapshot!(after_hang("/count", 1.5, 9.8), @"10 3");
+    // What the server sent meanwhile had waited in the network card.
+    insta::assert_snapshot!(after_hang("/watch", 1.5, 5.0), @r"
+    5 due at 2s
+    5 due at 4s
+    6 due at 6s
+    ");
+}
+
+#[test]
+fn a_killed_server_closes_connections_and_refuses_new_ones_until_it_is_started() {
+    let mut world = world("/count", 1);
+    pass(&mut world, 0.5);
+    world.control_plane(ControlPlaneAct::Kill).unwrap();
+    let answer = world.request(ApiRequest::new("GET", "/count", None));
+    assert_eq!((answer.status, answer.error.as_deref()), (0, Some("connection refused")));
+    pass(&mut world, 3.0);
+    world.control_plane(ControlPlaneAct::Start).unwrap();
+    assert!(world.control_plane(ControlPlaneAct::Start).unwrap_err().to_string().contains("running already"));
+    pass(&mut world, 5.0);
+    insta::assert_snapshot!(story(&world), @r"
+    0 up
+    0 1
+    0 closed
+    1 closed
+    2 closed
+    3 2
+    4 3
+    ");
+}
+
+#[test]
+fn a_handler_that_waits_is_an_infrastructure_error_that_names_the_request() {
+    let mut world = world("/count", 7);
+    pass(&mut world, 0.5);
+    let answer = world.request(ApiRequest::new("GET", "/wait", None));
+    insta::assert_snapshot!(
+        answer.error.unwrap(),
+        @"event 5 at 0.500 s with seed 7: the handler of admin GET /wait waited for something instead of answering"
+    );
+    pass(&mut world, 1.5);
+    insta::assert_snapshot!(story(&world), @r"
+    0 up
+    0 1
+    0 control-plane exited
+    0 closed
+    ");
+    insta::assert_snapshot!(
+        world.control_plane(ControlPlaneAct::Restart).unwrap_err(),
+        @"event 5 at 0.500 s with seed 7: the handler of admin GET /wait waited for something instead of answering"
+    );
+}
+
+#[test]
+fn a_board_s_request_that_waits_or_panics_ends_the_server_and_not_the_run() {
+    for (path, what) in [("/wait", "waited for something"), ("/panic", "panicked: out of order")] {
+        let mut world = world(path, 7);
+        pass(&mut world, 1.5);
+        let infra = world.power("a", PowerAct::Cut).unwrap_err().to_string();
+        assert!(infra.contains(what) && infra.contains(&format!("a GET {path}")), "{infra}");
+        assert!(infra.contains("event ") && infra.contains("seed 7"), "{infra}");
+        assert!(story(&world).contains("control-plane exited"), "{}", story(&world));
+    }
+}
+
+#[test]
+fn a_panic_of_a_board_is_a_line_on_its_console_and_a_reset() {
+    let mut world = world("/explode", 7);
+    pass(&mut world, 0.15);
+    insta::assert_snapshot!(story(&world), @r"
+    0 up
+    0 PANIC the firmware gave up (event 3 at 0.067 s with seed 7)
+    0 up
+    0 PANIC the firmware gave up (event 6 at 0.111 s with seed 7)
+    ");
+}
+
+#[test]
+fn a_watch_of_the_runner_lasts_until_its_limit() {
+    let mut world = world("/count", 1);
+    let mut request = ApiRequest::new("GET", "/watch", None);
+    request.timeout = Micros(5_000_000);
+    let answer = world.request(request);
+    assert_eq!(world.now(), Micros(5_000_000));
+    insta::assert_snapshot!(answer.error.unwrap(), @"no complete answer within the time limit");
+}
+
+#[test]
+fn one_seed_gives_one_history_and_another_one_another() {
+    let run = |seed| {
+        let mut world = world("/count", seed);
+        pass(&mut world, 2.0);
+        world.link("a", LinkAct::Cut).unwrap();
+        pass(&mut world, 4.0);
+        world.link("a", LinkAct::Heal).unwrap();
+        world.power("a", PowerAct::Cycle).unwrap();
+        world.control_plane(ControlPlaneAct::Restart).unwrap();
+        pass(&mut world, 9.0);
+        let lines = world.history().records().iter().map(|it| serde_json::to_string(it).unwrap());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
