@@ -116,7 +116,10 @@ impl Card {
         // SAFETY: the caller calls once, so one transport is made.
         let mut driver = Driver::new(unsafe { slot.transport() }?)?;
         // SAFETY: the caller calls once, so these are the only references to the buffers.
-        let (received, frames) = unsafe { (&mut *&raw mut SHARED.received, &mut *&raw mut SHARED.sent) };
+        let (received, frames) = unsafe {
+            let shared = &raw mut SHARED;
+            (&mut (*shared).received, &mut (*shared).sent)
+        };
         let header = driver.fill_buffer_header(&mut frames[0])?;
         for (number, frame) in received.iter_mut().enumerate() {
             // SAFETY: a buffer that the card holds is not touched until `receive_complete`.

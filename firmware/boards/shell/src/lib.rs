@@ -10,10 +10,12 @@ extern crate alloc;
 mod board;
 mod endpoint;
 mod link;
+mod machine;
 mod network;
 mod pump;
 mod random;
 
 pub use board::Board;
 pub use endpoint::EndpointError;
+pub use machine::Machine;
 pub use pump::Shell;

@@ -5,6 +5,7 @@
 use crate::board::Board;
 use crate::endpoint::{self, EndpointError};
 use crate::link::{Event, Link};
+use crate::machine::Machine;
 use crate::network::{Change, Network};
 use crate::random::{Ports, Random};
 use alloc::format;
@@ -19,7 +20,7 @@ use smoltcp::wire::{EthernetAddress, IpEndpoint};
 const LINKS: [ConnId; 2] = [ConnId::REQUESTS, ConnId::WATCH];
 
 /// A board with its card, its network stack and its kubelet.
-pub struct Shell<B, D> {
+pub struct Shell<B, D, M = Kubelet> {
     board: B,
     device: D,
     interface: Interface,
@@ -28,22 +29,37 @@ pub struct Shell<B, D> {
     links: [Link; LINKS.len()],
     server: IpEndpoint,
     ports: Ports,
-    kubelet: Kubelet,
+    machine: M,
 }
 
 impl<B: Board, D: Device> Shell<B, D> {
-    /// Puts the parts together; nothing is sent before the first turn.
+    /// Puts a board with its kubelet together; nothing is sent before the first turn.
     ///
     /// # Errors
     /// When the configuration's server address is none that a board can reach, see [`EndpointError`].
     pub fn new(
-        mut board: B,
-        mut device: D,
+        board: B,
+        device: D,
         hardware_address: [u8; 6],
         config: Config,
         reason: ResetReason,
     ) -> Result<Self, EndpointError> {
         let server = endpoint::of(&config.server)?;
+        Ok(Self::with(board, device, hardware_address, server, |seed| {
+            Kubelet::new(config, Boot { reason, seed })
+        }))
+    }
+}
+
+impl<B: Board, D: Device, M: Machine> Shell<B, D, M> {
+    /// As [`Shell::new`], around any state machine. `machine` gets a seed that is new at each boot.
+    pub fn with(
+        mut board: B,
+        mut device: D,
+        hardware_address: [u8; 6],
+        server: IpEndpoint,
+        machine: impl FnOnce(u64) -> M,
+    ) -> Self {
         let mut random = Random::new(board.entropy() ^ hardware_seed(hardware_address));
         let mut interface_config = iface::Config::new(EthernetAddress(hardware_address).into());
         interface_config.random_seed = random.draw();
@@ -52,8 +68,8 @@ impl<B: Board, D: Device> Shell<B, D> {
         let network = Network::new(&mut sockets);
         let links = LINKS.map(|_| Link::new(&mut sockets));
         let ports = Ports::new(&mut random);
-        let kubelet = Kubelet::new(config, Boot { reason, seed: random.draw() });
-        Ok(Self { board, device, interface, sockets, network, links, server, ports, kubelet })
+        let machine = machine(random.draw());
+        Self { board, device, interface, sockets, network, links, server, ports, machine }
     }
 
     /// Runs the board until its power goes.
@@ -77,7 +93,7 @@ impl<B: Board, D: Device> Shell<B, D> {
         for index in 0..LINKS.len() {
             self.look_at_link(index);
         }
-        if self.moment().millis >= self.kubelet.deadline() {
+        if self.moment().millis >= self.machine.deadline() {
             self.tell(Input::Tick);
         }
         for link in &mut self.links {
@@ -125,9 +141,9 @@ impl<B: Board, D: Device> Shell<B, D> {
                 Event::Closed => self.tell(Input::Closed(LINKS[index])),
                 Event::Readable => {
                     let now = self.moment();
-                    let kubelet = &mut self.kubelet;
+                    let machine = &mut self.machine;
                     self.links[index].receive(&mut self.sockets, |bytes| {
-                        kubelet.handle(now, Input::Received(LINKS[index], bytes));
+                        machine.handle(now, Input::Received(LINKS[index], bytes));
                     });
                     self.carry_out();
                 }
@@ -137,13 +153,13 @@ impl<B: Board, D: Device> Shell<B, D> {
 
     fn tell(&mut self, input: Input<'_>) {
         let now = self.moment();
-        self.kubelet.handle(now, input);
+        self.machine.handle(now, input);
         self.carry_out();
     }
 
-    /// Carries out what the kubelet wants, in its order.
+    /// Carries out what the machine wants, in its order.
     fn carry_out(&mut self) {
-        while let Some(output) = self.kubelet.next_output() {
+        while let Some(output) = self.machine.next_output() {
             match output {
                 Output::Open(id) => self.with_link(id, |link, sockets| link.open(sockets)),
                 Output::Send(id, bytes) => self.with_link(id, |link, _| link.send(bytes)),
@@ -175,11 +191,11 @@ impl<B: Board, D: Device> Shell<B, D> {
             Some(_) => self.interface.poll_at(now, &self.sockets).map(|at| at.total_micros().max(0) as u64),
             None => None,
         };
-        let kubelet = match self.kubelet.deadline() {
+        let machine = match self.machine.deadline() {
             u64::MAX => None,
             millis => Some(millis.saturating_mul(1000)),
         };
-        [stack, kubelet].into_iter().flatten().min()
+        [stack, machine].into_iter().flatten().min()
     }
 }
 
