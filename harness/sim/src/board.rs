@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use kubelet::{Boot, ConnId, Input, Kubelet, Now, Output, ResetReason};
+use kubelet::{Boot, Config, ConnId, Input, Kubelet, Now, Output, ResetReason};
 
 use crate::link::{Carried, Connection};
 use crate::panics::calm;
@@ -28,22 +28,40 @@ pub(crate) trait Firmware {
     fn next_output(&mut self) -> Option<Output>;
     /// When it wants a tick, in milliseconds since boot.
     fn deadline(&self) -> u64;
-    /// Heap held for pods, in bytes.
-    fn reserved_bytes(&self) -> u32;
+    /// What a measurement of the free heap gives, in bytes.
+    fn free_heap(&self) -> u32;
 }
 
-impl Firmware for Kubelet {
+/// The kubelet core on a board that models its heap.
+pub(crate) struct Core {
+    config: Config,
+    kubelet: Kubelet,
+}
+
+impl Core {
+    /// The image that runs the kubelet with this configuration in its flash.
+    pub(crate) fn image(config: Config) -> Image {
+        Box::new(move |boot| {
+            Box::new(Self { kubelet: Kubelet::new(config.clone(), boot), config: config.clone() })
+        })
+    }
+}
+
+impl Firmware for Core {
     fn handle(&mut self, now: Now, input: Input<'_>) {
-        Kubelet::handle(self, now, input);
+        self.kubelet.handle(now, input);
     }
+
     fn next_output(&mut self) -> Option<Output> {
-        Kubelet::next_output(self)
+        self.kubelet.next_output()
     }
+
     fn deadline(&self) -> u64 {
-        Kubelet::deadline(self)
+        self.kubelet.deadline()
     }
-    fn reserved_bytes(&self) -> u32 {
-        Kubelet::reserved_bytes(self)
+
+    fn free_heap(&self) -> u32 {
+        boards_host::free_heap(&self.config, &self.kubelet)
     }
 }
 
@@ -70,7 +88,6 @@ pub(crate) struct Board {
     name: String,
     image: Image,
     address: [u8; 4],
-    heap_bytes: u32,
     seed: u64,
     draws: fastrand::Rng,
     boots: u32,
@@ -115,12 +132,11 @@ impl Numbering {
 
 impl Board {
     /// A board without power that runs `image` when it gets some.
-    pub(crate) fn new(name: &str, image: Image, address: [u8; 4], heap_bytes: u32, seed: u64) -> Self {
+    pub(crate) fn new(name: &str, image: Image, address: [u8; 4], seed: u64) -> Self {
         Self {
             name: name.to_owned(),
             image,
             address,
-            heap_bytes,
             seed,
             draws: generator(seed, &format!("board:{name}")),
             boots: 0,
@@ -272,10 +288,8 @@ impl Board {
     /// Gives the firmware one input and does what it wants.
     fn run(&mut self, now: u64, input: Input<'_>, numbering: &mut Numbering) -> Vec<Effect> {
         let Power::On(running) = &mut self.power else { return Vec::new() };
-        let board_now = Now {
-            millis: (now - running.clock_zero) / 1_000,
-            free_heap: self.heap_bytes.saturating_sub(running.firmware.reserved_bytes()),
-        };
+        let board_now =
+            Now { millis: (now - running.clock_zero) / 1_000, free_heap: running.firmware.free_heap() };
         let grain = if input == Input::Tick { TIMER_GRAIN } else { 0 };
         let firmware = &mut running.firmware;
         let outputs = calm(|| {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use control_plane::config::StoreKind;
 use control_plane::{Config, MemoryStore};
-use kubelet::{Boot, Kubelet};
 use rigor_model::Constants;
 use rigor_rigs::kubelet_config::{MachineName, kubelet_config};
 use rigor_rigs::place::Place;
 use rigor_rigs::{BoardSpec, Infra, World};
 
-use crate::board::{Board, Firmware, Image};
+use crate::board::{Board, Core, Image};
 use crate::clock::Time;
 use crate::plane::RealLaunch;
 use crate::seed::generator;
@@ -44,9 +43,7 @@ pub fn open(constants: &Constants, boards: &[BoardSpec], seed: u64) -> Result<Bo
     }
     let boards = (1..)
         .zip(specs)
-        .map(|(number, spec)| {
-            Ok(Board::new(&spec.name, image(spec, constants)?, [10, 0, 1, number], spec.heap_bytes, seed))
-        })
+        .map(|(number, spec)| Ok(Board::new(&spec.name, image(spec, constants)?, [10, 0, 1, number], seed)))
         .collect::<Result<_, Infra>>()?;
     let authorization = bearer(Tokens.admin()).map_err(|fault| Infra::transient(fault.0))?;
     let simulation = Simulation::new(seed, time, server, boards, authorization);
@@ -83,5 +80,5 @@ fn image(spec: &BoardSpec, constants: &Constants) -> Result<Image, Infra> {
             "correct the scenario's boards",
         )
     })?;
-    Ok(Box::new(move |boot: Boot| Box::new(Kubelet::new(config.clone(), boot)) as Box<dyn Firmware>))
+    Ok(Core::image(config))
 }

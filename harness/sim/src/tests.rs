@@ -157,8 +157,8 @@ impl Firmware for Asker {
         self.next
     }
 
-    fn reserved_bytes(&self) -> u32 {
-        0
+    fn free_heap(&self) -> u32 {
+        1_000
     }
 }
 
@@ -170,7 +170,7 @@ fn asker(path: &'static str) -> Image {
 fn world(path: &'static str, seed: u64) -> Simulated {
     let time = Time::default();
     let server = Server::new(Box::new(SmallLaunch(Arc::default())), time.clone());
-    let board = Board::new("a", asker(path), [10, 0, 1, 1], 1_000, seed);
+    let board = Board::new("a", asker(path), [10, 0, 1, 1], seed);
     let simulation = Simulation::new(seed, time, server, vec![board], bearer(Tokens.admin()).unwrap());
     Simulated::start(simulation, generator(seed, "control-plane")).unwrap()
 }
