@@ -1,5 +1,7 @@
 //! The harness: runs scenarios on rigs, judges them, writes reports.
 
+pub mod dispatch;
 pub mod filter;
 pub mod outcome;
 pub mod report;
+pub mod terminal;

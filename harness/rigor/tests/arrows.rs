@@ -24,8 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that know no I/O: none of these may appear among their direct dependencies.
-const PURE: &[&str] =
-    &["control-plane-core", "control-plane-api", "kubelet", "rigor-model", "rigor-trace"];
+const PURE: &[&str] = &["control-plane-core", "control-plane-api", "kubelet", "rigor-model", "rigor-trace"];
 const IO: &[&str] = &["axum", "fastrand", "hyper", "redb", "reqwest", "rustix", "tokio", "uuid"];
 
 fn metadata() -> Metadata {

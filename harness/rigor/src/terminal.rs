@@ -1,0 +1,174 @@
+//! What a person at a terminal sees of a run: a line a trial, failures whole, a summary.
+//!
+//! Pure text; who writes it where is the command line's affair.
+
+use crate::outcome::Outcome;
+use crate::report::{RunReport, TrialReport};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// With ANSI colours.
+    pub colour: bool,
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn outcome(self, outcome: Outcome, text: &str) -> String {
+        let code = match outcome {
+            Outcome::Pass => "32;1",
+            Outcome::Fail | Outcome::InfraError => "31;1",
+            Outcome::Undecided => "35;1",
+            Outcome::Skipped | Outcome::KnownLimitation => "33;1",
+        };
+        self.paint(code, text)
+    }
+}
+
+/// The word in a trial's line.
+fn short(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "PASS",
+        Outcome::Fail => "FAIL",
+        Outcome::Skipped => "SKIP",
+        Outcome::KnownLimitation => "KNOWN",
+        Outcome::Undecided => "UNDECIDED",
+        Outcome::InfraError => "INFRA",
+    }
+}
+
+/// The line that begins a run.
+#[must_use]
+pub fn beginning(run: usize, skipped: usize, rig: &str, workers: usize, style: Style) -> String {
+    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let skipped = if skipped == 0 { String::new() } else { format!(" ({skipped} skipped)") };
+    format!(
+        "{:>12} {} on rig {rig}{skipped}, {}\n",
+        style.paint("32;1", "    Starting"),
+        many(run, "trial"),
+        many(workers, "worker")
+    )
+}
+
+/// A finished trial: its line, and the whole text when it is not green.
+#[must_use]
+pub fn finished(trial: &TrialReport, style: Style) -> String {
+    let word = style.outcome(trial.outcome, &format!("{:>12}", short(trial.outcome)));
+    let mut text = match trial.outcome {
+        Outcome::Skipped => format!("{word} [         ] {}", trial.name),
+        Outcome::Pass
+        | Outcome::Fail
+        | Outcome::KnownLimitation
+        | Outcome::Undecided
+        | Outcome::InfraError => {
+            format!("{word} [{:>8}s] {}", seconds(trial.passed), trial.name)
+        }
+    };
+    if let Some(reason) = &trial.reason {
+        let _ = write!(text, ": {}", reason.lines().next().unwrap_or_default());
+    }
+    text.push('\n');
+    for (index, failed) in trial.attempts.iter().enumerate() {
+        let _ = writeln!(text, "{:>12} attempt {} failed: {failed}", "", index + 1);
+    }
+    if !trial.outcome.green() {
+        for line in trial.text.as_deref().unwrap_or_default().lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+        if let Some(evidence) = &trial.evidence {
+            let _ = writeln!(text, "    evidence: {}", evidence.display());
+        }
+    }
+    text
+}
+
+/// The end of a run: counts, and again the names of what is not green.
+#[must_use]
+pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
+    let counts: Vec<String> = run
+        .counts()
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(outcome, count)| style.outcome(outcome, &format!("{count} {outcome}")))
+        .collect();
+    let counts = if counts.is_empty() { "nothing ran".to_owned() } else { counts.join(", ") };
+    let mut text = format!(
+        "{:->12}\n{:>12} [{:>8}s] {} trials: {counts}\n",
+        "",
+        "Summary",
+        seconds(took),
+        run.trials.len()
+    );
+    for trial in run.trials.iter().filter(|trial| !trial.outcome.green()) {
+        let word = style.outcome(trial.outcome, &format!("{:>12}", short(trial.outcome)));
+        let _ = writeln!(text, "{word} [{:>8}s] {}", seconds(trial.passed), trial.name);
+    }
+    text
+}
+
+fn seconds(length: Duration) -> String {
+    format!("{:.3}", length.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::RigReport;
+    use rigor_model::Constants;
+
+    const PLAIN: Style = Style { colour: false };
+
+    fn trial(name: &str, outcome: Outcome, reason: Option<&str>) -> TrialReport {
+        TrialReport {
+            reason: reason.map(str::to_owned),
+            passed: Duration::from_millis(12_345),
+            ..TrialReport::unrun(name, Vec::new(), outcome, String::new())
+        }
+    }
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let mut failed = trial("node/power-loss", Outcome::Fail, None);
+        failed.text = Some("step 3: Node a becomes Unknown\n  2.31 s too early".to_owned());
+        failed.evidence = Some("target/rigor/evidence/node/power-loss".into());
+        let mut retried = trial("node/hang", Outcome::Pass, None);
+        retried.attempts = vec!["the emulator ended".to_owned()];
+        let run = RunReport {
+            started: String::new(),
+            rig: RigReport {
+                name: "qemu-short".to_owned(),
+                kind: "qemu".to_owned(),
+                machine: "qemu-virt".to_owned(),
+                emulator: None,
+                firmware_sha256: None,
+            },
+            constants: Constants::default(),
+            seed: 1,
+            profile: None,
+            trials: vec![
+                trial("binding/raw", Outcome::Skipped, Some("the rig has no kubectl")),
+                retried,
+                failed,
+                trial("sched/slow", Outcome::Undecided, Some("observer too slow")),
+            ],
+        };
+        let mut text = beginning(3, 1, &run.rig.name, 1, PLAIN);
+        for trial in &run.trials {
+            text.push_str(&finished(trial, PLAIN));
+        }
+        text.push_str(&summary(&run, Duration::from_secs(40), PLAIN));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn colours_are_only_where_they_are_wanted() {
+        let trial = trial("a/b", Outcome::Pass, None);
+        assert!(!finished(&trial, PLAIN).contains('\u{1b}'));
+        assert!(finished(&trial, Style { colour: true }).contains("\u{1b}[32;1m"));
+    }
+}
