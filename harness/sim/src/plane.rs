@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use control_plane::{Config, ControlPlane, MemoryStore};
 use futures_util::FutureExt;
-use rigor_rigs::place::Place;
+use tempfile::NamedTempFile;
 
 use crate::clock::ProcessClock;
 use crate::seed::seed_of;
@@ -41,8 +41,8 @@ pub(crate) struct RealLaunch {
     pub(crate) config: Config,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) seed: u64,
-    /// Holds the files that the configuration names; each start reads them again.
-    pub(crate) _place: Place,
+    /// The token file that the configuration names; each start reads it again.
+    pub(crate) _tokens: NamedTempFile,
 }
 
 impl Launch for RealLaunch {

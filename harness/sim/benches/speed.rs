@@ -1,0 +1,48 @@
+//! How much virtual time passes in a second of real time: three boards under the true constants, one pod each,
+//! for 400 s. Prints one line a run; the bar is 1,000 times real time in a release build.
+
+use std::time::Instant;
+
+use rigor_model::Constants;
+use rigor_rigs::{ApiRequest, BoardSpec, World};
+use rigor_trace::history::Micros;
+use serde_json::json;
+
+const RUNS: u64 = 5;
+const LENGTH: Micros = Micros(400_000_000);
+
+fn trial(seed: u64) -> Box<dyn World> {
+    let boards = ["a", "b", "c"].map(BoardSpec::named);
+    let mut world = rigor_sim::open(&Constants::default(), &boards, seed).expect("a trial");
+    while world.now() < Micros(1_000_000) {
+        world.wait(Micros(1_000_000));
+    }
+    for name in ["x", "y", "z"] {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "main", "image": "rigor.dev/pause"}]},
+        });
+        let answer = world.request(ApiRequest::new("POST", "/api/v1/namespaces/default/pods", Some(&pod)));
+        assert_eq!(answer.status, 201, "{}", answer.text);
+    }
+    while world.now() < LENGTH {
+        world.wait(LENGTH);
+    }
+    world
+}
+
+#[expect(clippy::disallowed_methods, reason = "measures real time; nothing of a trial sees it")]
+fn main() {
+    for seed in 1..=RUNS {
+        let begun = Instant::now();
+        let world = trial(seed);
+        let real = begun.elapsed().as_secs_f64();
+        let virtual_seconds = LENGTH.as_duration().as_secs_f64();
+        println!(
+            "seed {seed}: {virtual_seconds} s in {:.1} ms, {:.0} times real time, {} facts",
+            real * 1e3,
+            virtual_seconds / real,
+            world.history().len()
+        );
+    }
+}
