@@ -113,3 +113,76 @@ pub fn stay(tolerations: &[Value], taints: &[Taint]) -> Stay {
         .min()
         .unwrap_or(Stay::Forever)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn taint(key: &str, value: &str, effect: Effect) -> Taint {
+        Taint { key: key.into(), value: value.into(), effect, time_added: None }
+    }
+
+    #[test]
+    fn tolerations_match_by_key_value_and_effect() {
+        let unreachable = taint(UNREACHABLE, "", Effect::NoExecute);
+        let dedicated = taint("dedicated", "gpu", Effect::NoSchedule);
+        for (toleration, under_unreachable, under_dedicated) in [
+            (json!({"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute"}), true, false),
+            (json!({"key": UNREACHABLE, "operator": "Exists"}), true, false),
+            (json!({"key": UNREACHABLE, "effect": "NoExecute"}), true, false),
+            (json!({"key": UNREACHABLE, "effect": "NoSchedule", "operator": "Exists"}), false, false),
+            (json!({"operator": "Exists"}), true, true),
+            (json!({"operator": "Exists", "effect": "NoSchedule"}), false, true),
+            (json!({"key": "dedicated", "operator": "Equal", "value": "gpu"}), false, true),
+            (json!({"key": "dedicated", "value": "cpu"}), false, false),
+            (json!({"key": "dedicated", "operator": "Near", "value": "gpu"}), false, false),
+            (json!({}), true, false),
+        ] {
+            assert_eq!(tolerates(&toleration, &unreachable), under_unreachable, "{toleration}");
+            assert_eq!(tolerates(&toleration, &dedicated), under_dedicated, "{toleration}");
+        }
+    }
+
+    #[test]
+    fn node_15_and_16_how_long_a_pod_may_stay() {
+        let any = |seconds: Value| json!({"operator": "Exists", "tolerationSeconds": seconds});
+        let unreachable = |seconds: Value| json!({"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
+        let seconds = |n| Stay::For(Duration::from_secs(n));
+        let one = [taint(UNREACHABLE, "", Effect::NoExecute)];
+        let two = [one[0].clone(), taint("other", "", Effect::NoExecute)];
+        for (tolerations, taints, expected) in [
+            (vec![], &one[..], seconds(0)),
+            (vec![json!({"key": NOT_READY, "operator": "Exists"})], &one, seconds(0)),
+            (vec![unreachable(json!(300))], &one, seconds(300)),
+            (vec![unreachable(json!(0))], &one, seconds(0)),
+            (vec![unreachable(json!(-5))], &one, seconds(0)),
+            (vec![unreachable(Value::Null)], &one, Stay::Forever),
+            (vec![any(json!(10)), unreachable(json!(300))], &one, seconds(10)),
+            (vec![unreachable(json!(300)), any(json!(10))], &one, seconds(300)),
+            (vec![unreachable(json!(300))], &two, seconds(0)),
+            (vec![unreachable(json!(300)), any(json!(10))], &two, seconds(10)),
+            (vec![unreachable(Value::Null), any(json!(10))], &two, seconds(10)),
+            (vec![], &[], Stay::Forever),
+        ] {
+            assert_eq!(stay(&tolerations, taints), expected, "{tolerations:?} {taints:?}");
+        }
+    }
+
+    #[test]
+    fn taints_that_cannot_be_read_are_as_if_absent() {
+        let node = json!({"spec": {"taints": [
+            {"key": "a", "effect": "NoExecute", "timeAdded": "2026-11-29T12:00:00Z"},
+            {"key": "b", "effect": "Weird"},
+            {"effect": "NoSchedule"},
+            {"key": "c", "value": "v", "effect": "PreferNoSchedule", "timeAdded": "soon"},
+        ]}});
+        let read: Vec<_> = taints(&node).map(|t| (t.key, t.effect, t.time_added.is_some())).collect();
+        assert_eq!(
+            read,
+            [("a".to_owned(), Effect::NoExecute, true), ("c".to_owned(), Effect::PreferNoSchedule, false),]
+        );
+        assert_eq!(no_execute(&node).count(), 1);
+    }
+}

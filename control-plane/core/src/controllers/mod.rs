@@ -1,4 +1,5 @@
 //! The controllers: each a function from the snapshot and a key to a decision.
+
 pub mod deployment;
 pub mod garbage;
 pub mod namespace;

@@ -1,25 +1,67 @@
-//! seam
-use crate::{Decision, Key, Now, Snapshot};
-use serde_json::Value;
+//! Nodes whose lease ran out, and the pods on them (NODE-03 to NODE-28).
+//!
+//! The server calls [`decide`] for every node at every check tick (period C) and at the instant that the last
+//! decision asked for, then [`decide_pod`] for every bound pod, with the nodes' writes in the snapshot already.
+//! A lease is the only proof of life: a status write without a renewal changes nothing here.
+//!
+//! No delay ends early: renewals and stamps are counted from the instants at which the server accepted them
+//! ([`crate::Snapshot::since`]); across a restart they are counted from instants kept in an annotation ([`OUTAGE`]),
+//! because stamps in whole seconds would be up to a second early.
+
+mod eviction;
+mod node;
+mod outage;
+
 use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::snapshot::Snapshot;
+
+pub use eviction::{decide_pod, evicted};
+pub use node::decide;
+pub use outage::ANNOTATION as OUTAGE;
+
 /// Durations of the lifecycle.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LifecycleConfig {
     /// N (`--not-ready-timeout`): from NoSchedule to NoExecute; also L for a lease without a duration (NODE-21).
     pub not_ready_timeout: Duration,
 }
-/// Looks at one node, at a check tick, or at the instant that an earlier decision asked for.
-#[must_use]
-pub fn decide(_snapshot: &Snapshot, _config: &LifecycleConfig, _node: &str, _now: &Now) -> Decision {
-    Decision::nothing("seam")
+
+/// What a node's lease says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lease {
+    /// Renewed less than L ago.
+    Renewed,
+    /// In its period of grace: no proof of life, but not run out either (NODE-11, NODE-26).
+    Grace,
+    /// Run out (NODE-03).
+    RunOut,
+    /// Not counted: the snapshot does not know the node.
+    Uncounted,
 }
-/// Looks at one pod at a check tick, after the nodes were decided and their writes are in the snapshot.
-#[must_use]
-pub fn decide_pod(_snapshot: &Snapshot, _config: &LifecycleConfig, _key: &Key, _now: &Now) -> Decision {
-    Decision::nothing("seam")
+
+impl Lease {
+    fn of(node: &str, snapshot: &Snapshot, config: &LifecycleConfig, now: Duration) -> Self {
+        let Some(counted_from) = snapshot.lease_counted_from(node) else { return Self::Uncounted };
+        let duration = snapshot.lease_duration(node).unwrap_or(config.not_ready_timeout);
+        if now.saturating_sub(counted_from) >= duration {
+            Self::RunOut
+        } else if snapshot.lease_was_renewed(node) {
+            Self::Renewed
+        } else {
+            Self::Grace
+        }
+    }
 }
-/// The pod after eviction (NODE-18).
-#[must_use]
-pub fn evicted(pod: &Value, _message: &str, _now: &Now) -> Value {
-    pod.clone()
+
+/// The four conditions that a kubelet reports, and that become Unknown with it.
+const REPORTED: [&str; 4] = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"];
+
+/// Whether the control plane, not the kubelet, said this condition.
+fn is_ours(condition: &Value) -> bool {
+    let reason = crate::json::text(condition, &["reason"]);
+    crate::json::text(condition, &["status"]) == Some("Unknown")
+        && matches!(reason, Some("NodeStatusUnknown" | "NodeStatusNeverUpdated"))
 }

@@ -1,0 +1,173 @@
+//! The node itself: its conditions, its taints, its events.
+
+use serde_json::{Map, Value, json};
+
+use super::outage::Outage;
+use super::{Lease, LifecycleConfig, REPORTED, is_ours};
+use crate::conditions::{self, Saying};
+use crate::decision::{Decision, EventKind, EventRecord, ObjectRef, Write};
+use crate::snapshot::{Mark, Snapshot};
+use crate::time::{self, Now};
+use crate::tolerations::{self, Effect, UNREACHABLE};
+use crate::{json, pod};
+
+/// Looks at one node. When its lease ran out: Ready and its three companions become Unknown and the NoSchedule taint
+/// appears in one write, its pods turn not ready, one NodeNotReady is told (NODE-03 to NODE-06, NODE-27); N later,
+/// counted from Ready's `lastTransitionTime`, the NoExecute taint follows (NODE-07, NODE-28). When the lease is renewed
+/// all of that is undone (NODE-09).
+#[must_use]
+pub fn decide(snapshot: &Snapshot, config: &LifecycleConfig, node: &str, now: &Now) -> Decision {
+    let Some(object) = snapshot.get("nodes", "", node) else {
+        return Decision::nothing("the node is gone");
+    };
+    let outage = Outage::of(object);
+    let suffers =
+        outage.is_some() || has_taint(object, Effect::NoSchedule) || has_taint(object, Effect::NoExecute);
+    match Lease::of(node, snapshot, config, now.mono) {
+        Lease::Uncounted => Decision::nothing("its lease is not counted"),
+        Lease::Renewed if suffers => recovered(object, outage, now),
+        Lease::Renewed => Decision::nothing("its lease is fresh"),
+        Lease::Grace if suffers => unreachable(snapshot, config, node, outage.unwrap_or_default(), now),
+        Lease::Grace => Decision::nothing("its lease has not run out"),
+        Lease::RunOut if suffers => unreachable(snapshot, config, node, outage.unwrap_or_default(), now),
+        Lease::RunOut => {
+            let begun = Outage { unknown_since: Some(now.wall), ..Outage::default() };
+            let mut decision = unreachable(snapshot, config, node, begun, now);
+            decision.events.push(event(object, "NodeNotReady"));
+            decision
+        }
+    }
+}
+
+/// One look at a node in an outage, be it the first or a later one; what is as it should be is left alone.
+fn unreachable(
+    snapshot: &Snapshot,
+    config: &LifecycleConfig,
+    name: &str,
+    mut outage: Outage,
+    now: &Now,
+) -> Decision {
+    let Some(before) = snapshot.get("nodes", "", name) else {
+        return Decision::nothing("the node is gone");
+    };
+    let mut node = Value::clone(before);
+    let mut look_again = None;
+    let mut because = "the outage goes on";
+    if conditions::status(before, "Ready") == Some("Unknown") {
+        let stamp = conditions::get(before, "Ready")
+            .and_then(|ready| json::text(ready, &["lastTransitionTime"]))
+            .and_then(time::parse);
+        let mark = Mark::NodeReady(name.to_owned());
+        let unknown_for = snapshot
+            .since(&mark, stamp, outage.unknown_since, now)
+            .or_else(|| outage.unknown_since.map(|instant| time::elapsed(now.wall, instant)))
+            .unwrap_or_default();
+        if has_taint(before, Effect::NoExecute) {
+            // nothing more happens to the node itself
+        } else if unknown_for >= config.not_ready_timeout {
+            outage.no_execute_since = Some(now.wall);
+            add_taint(&mut node, Effect::NoExecute, now);
+            because = "it has been unreachable for so long that its pods have to go";
+        } else {
+            look_again = Some(now.mono + (config.not_ready_timeout - unknown_for));
+        }
+    } else {
+        because = "its lease ran out";
+        outage.unknown_since = Some(now.wall);
+        turn_unknown(&mut node, &mut outage, now);
+        look_again = Some(now.mono + config.not_ready_timeout);
+    }
+    if !has_taint(&node, Effect::NoSchedule) {
+        add_taint(&mut node, Effect::NoSchedule, now);
+    }
+    let mut writes = Vec::new();
+    if node != **before {
+        outage.keep(&mut node);
+        writes.push(Write::Replace { resource: "nodes", object: node });
+    }
+    for (_, pod) in snapshot.pods_on(name).filter(|(_, pod)| pod::is_ready(pod)) {
+        let mut pod = Value::clone(pod);
+        // without a reason, as Kubernetes' own controller does it
+        let not_ready = Saying { kind: "Ready", status: "False", reason: "", message: "" };
+        conditions::set(&mut pod, not_ready, now);
+        writes.push(Write::Update { resource: "pods", subresource: Some("status"), object: pod });
+    }
+    Decision { writes, events: Vec::new(), look_again, because: because.to_owned() }
+}
+
+/// All four conditions Unknown, what they were before kept in `outage`.
+fn turn_unknown(node: &mut Value, outage: &mut Outage, now: &Now) {
+    for kind in REPORTED {
+        let (reason, message) = match conditions::get(node, kind) {
+            Some(condition) if json::text(condition, &["status"]) == Some("Unknown") => continue,
+            Some(condition) => {
+                outage.reported.insert(kind.to_owned(), condition.clone());
+                ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+            }
+            None => ("NodeStatusNeverUpdated", "Kubelet never posted node status."),
+        };
+        conditions::set(node, Saying { kind, status: "Unknown", reason, message }, now);
+    }
+}
+
+/// Conditions as last reported, taints gone, and told so.
+fn recovered(before: &Value, outage: Option<Outage>, now: &Now) -> Decision {
+    let mut node = before.clone();
+    let reported = outage.map(|outage| outage.reported).unwrap_or_default();
+    conditions::retain(&mut node, |condition| {
+        let never_reported = json::text(condition, &["reason"]) == Some("NodeStatusNeverUpdated");
+        !(is_ours(condition) && never_reported)
+    });
+    for kind in REPORTED {
+        let Some(was) = reported.get(kind) else { continue };
+        if conditions::get(&node, kind).is_some_and(is_ours) {
+            let field = |name| json::text(was, &[name]).unwrap_or_default();
+            let (status, reason, message) = (field("status"), field("reason"), field("message"));
+            conditions::set(&mut node, Saying { kind, status, reason, message }, now);
+        }
+    }
+    let spec = json::object_mut(&mut node, &["spec"]);
+    if let Some(Value::Array(taints)) = spec.get_mut("taints") {
+        taints.retain(|taint| {
+            let effect = json::text(taint, &["effect"]);
+            json::text(taint, &["key"]) != Some(UNREACHABLE)
+                || !matches!(effect, Some("NoSchedule" | "NoExecute"))
+        });
+        if taints.is_empty() {
+            spec.remove("taints");
+        }
+    }
+    Outage::forget(&mut node);
+    let is_ready = conditions::is_true(&node, "Ready");
+    Decision {
+        events: if is_ready { vec![event(before, "NodeReady")] } else { Vec::new() },
+        writes: vec![Write::Replace { resource: "nodes", object: node }],
+        look_again: None,
+        because: "its lease is renewed".to_owned(),
+    }
+}
+
+fn has_taint(node: &Value, effect: Effect) -> bool {
+    tolerations::taints(node).any(|taint| taint.key == UNREACHABLE && taint.effect == effect)
+}
+
+fn add_taint(node: &mut Value, effect: Effect, now: &Now) {
+    let taint = json!({"key": UNREACHABLE, "effect": effect.as_str(), "timeAdded": now.stamp()});
+    let spec: &mut Map<String, Value> = json::object_mut(node, &["spec"]);
+    match spec.get_mut("taints") {
+        Some(Value::Array(taints)) => taints.push(taint),
+        _ => {
+            spec.insert("taints".to_owned(), json!([taint]));
+        }
+    }
+}
+
+fn event(node: &Value, reason: &'static str) -> EventRecord {
+    EventRecord {
+        regarding: ObjectRef::to("v1", "Node", node),
+        kind: EventKind::Normal,
+        reason,
+        message: format!("Node {} status is now: {reason}", json::name(node)),
+        component: "node-controller",
+    }
+}
