@@ -212,14 +212,13 @@ impl Simulation {
         self.server.call(who, request)
     }
 
-    /// Starts the server's process, and looks at everything again.
+    /// Starts the server's process, records `act` and that it serves, and looks at everything again.
     ///
     /// # Errors
     /// It did not come up, or failed at once.
-    pub(crate) fn start_server(&mut self) -> Result<(), Fault> {
+    pub(crate) fn start_server(&mut self, act: Option<Fact>) -> Result<(), Fault> {
         self.server.start()?;
-        self.record(Fact::ControlPlaneReady {});
-        let mut facts = Vec::new();
+        let mut facts: Vec<Fact> = act.into_iter().chain([Fact::ControlPlaneReady {}]).collect();
         let looked = self.observer.look(&mut self.server, &mut facts);
         self.record_all(facts);
         looked?;

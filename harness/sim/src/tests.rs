@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::RawQuery;
 use axum::routing::{get, post};
 use control_plane::Clock;
 use futures_util::stream;
 use kubelet::{Boot, ConnId, Input, Now, Output};
 use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkAct, PowerAct, World};
 use rigor_trace::history::{Fact, Micros};
+use serde_json::{Value, json};
 
 use crate::board::{Board, Firmware, Image};
 use crate::clock::{ProcessClock, Time};
@@ -67,7 +69,21 @@ struct Small {
 impl Plane for Small {
     fn router(&self) -> Router {
         let (counted, watched, saying) = (self.shared.clone(), self.shared.clone(), self.shared.clone());
+        let listed = self.shared.clone();
         Router::new()
+            .route(
+                "/api/v1/configmaps",
+                get(async move |query: RawQuery| match query.0 {
+                    Some(_) => listed.watch(),
+                    None => Body::from(
+                        json!({
+                            "kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "5"},
+                            "items": [{"metadata": {"name": "old"}}],
+                        })
+                        .to_string(),
+                    ),
+                }),
+            )
             .route(
                 "/count",
                 get(async move || {
@@ -362,6 +378,80 @@ fn a_watch_of_the_runner_lasts_until_its_limit() {
     let answer = world.request(request);
     assert_eq!(world.now(), Micros(5_000_000));
     insta::assert_snapshot!(answer.error.unwrap(), @"no complete answer within the time limit");
+}
+
+/// What the observer noted, a line each.
+fn seen(world: &Simulated) -> String {
+    let mut seen = String::new();
+    for record in world.history().records() {
+        let at = record.at.0 / 1_000_000;
+        match &record.fact {
+            Fact::Object { stream, verb, object } => {
+                writeln!(seen, "{at} {stream} {verb:?} {} {}", object["kind"], object["metadata"]["name"])
+                    .unwrap();
+            }
+            Fact::Synced { stream } => writeln!(seen, "{at} {stream} synced").unwrap(),
+            Fact::Gap { stream, reason } => writeln!(seen, "{at} {stream} gap: {reason}").unwrap(),
+            Fact::ControlPlane { act, begun } => writeln!(seen, "{at} {act:?}, begun at {begun}").unwrap(),
+            Fact::ControlPlaneReady {} => writeln!(seen, "{at} ready").unwrap(),
+            _ => {}
+        }
+    }
+    seen
+}
+
+#[test]
+fn the_observer_lists_watches_and_says_when_it_was_blind() {
+    let mut world = world("/count", 1);
+    let say = |world: &mut Simulated, kind: &str, name: &str| {
+        let object = json!({"kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": "6"}, "message": "too old"});
+        let event: Value = json!({"type": kind, "object": object});
+        world.request(ApiRequest::new("POST", "/say", Some(&event)));
+    };
+    say(&mut world, "ADDED", "new");
+    say(&mut world, "BOOKMARK", "mark");
+    say(&mut world, "DELETED", "new");
+    pass(&mut world, 1.0);
+    say(&mut world, "ERROR", "none");
+    pass(&mut world, 1.5);
+    world.control_plane(ControlPlaneAct::Kill).unwrap();
+    pass(&mut world, 3.0);
+    world.control_plane(ControlPlaneAct::Start).unwrap();
+    insta::assert_snapshot!(seen(&world), @r#"
+    0 ready
+    0 configmaps Listed "ConfigMap" "old"
+    0 configmaps synced
+    0 configmaps Added "ConfigMap" "new"
+    0 configmaps Deleted "ConfigMap" "new"
+    1 configmaps gap: error in the watch: too old
+    1 configmaps Listed "ConfigMap" "old"
+    1 configmaps synced
+    1 configmaps gap: the control plane was killed
+    1 Kill, begun at 1.500 s
+    3 Start, begun at 3.000 s
+    3 ready
+    3 configmaps Listed "ConfigMap" "old"
+    3 configmaps synced
+    "#);
+}
+
+#[test]
+fn a_history_begins_with_the_trial() {
+    let mut world = world("/count", 1);
+    assert!(world.history().is_empty());
+    world.record(Fact::TrialStarted {
+        scenario: "s".to_owned(),
+        rig: "sim".to_owned(),
+        case: None,
+        seed: 1,
+        wall: None,
+        constants: rigor_model::Constants::default(),
+    });
+    let kinds: Vec<_> = world.history().records().iter().map(|it| (it.seq, &it.fact)).collect();
+    assert!(
+        matches!(kinds[..], [(0, Fact::TrialStarted { .. }), (1, Fact::ControlPlaneReady {}), ..]),
+        "{kinds:?}"
+    );
 }
 
 #[test]

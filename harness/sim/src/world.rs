@@ -71,7 +71,7 @@ impl Simulated {
     /// # Errors
     /// The server did not come up.
     pub(crate) fn start(mut simulation: Simulation, draws: fastrand::Rng) -> Result<Self, Infra> {
-        if let Err(fault) = simulation.start_server() {
+        if let Err(fault) = simulation.start_server(None) {
             return Err(simulation.fail(fault));
         }
         for index in 0..simulation.seats.len() {
@@ -146,7 +146,7 @@ impl Simulated {
         })
     }
 
-    fn start_control_plane(&mut self) -> Result<(), Infra> {
+    fn start_control_plane(&mut self, fact: Fact) -> Result<(), Infra> {
         if self.simulation.server.is_up() {
             return Err(Infra::lasting(
                 "the control plane is running already",
@@ -156,7 +156,7 @@ impl Simulated {
         let ready = self.simulation.now() + self.draws.u64(START);
         self.simulation.run(ready, |_| false);
         self.simulation.sound()?;
-        self.simulation.start_server().map_err(|fault| self.simulation.fail(fault))
+        self.simulation.start_server(Some(fact)).map_err(|fault| self.simulation.fail(fault))
     }
 }
 
@@ -255,17 +255,17 @@ impl World for Simulated {
     fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra> {
         self.begin();
         self.simulation.sound()?;
-        let begun = self.now();
+        let fact = Fact::ControlPlane { act, begun: self.now() };
         match act {
             ControlPlaneAct::Stop => self.simulation.end_server("stopped"),
             ControlPlaneAct::Kill => self.simulation.end_server("killed"),
-            ControlPlaneAct::Start => self.start_control_plane()?,
+            ControlPlaneAct::Start => return self.start_control_plane(fact),
             ControlPlaneAct::Restart => {
                 self.simulation.end_server("stopped");
-                self.start_control_plane()?;
+                return self.start_control_plane(fact);
             }
         }
-        self.record(Fact::ControlPlane { act, begun });
+        self.record(fact);
         Ok(())
     }
 
