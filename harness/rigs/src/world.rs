@@ -129,27 +129,14 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Reads the scenario's form: `admin`, `board:NAME`, `anonymous`, anything else is a token.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        match text {
-            "admin" => Self::Admin,
-            "anonymous" => Self::Anonymous,
-            other => match other.strip_prefix("board:") {
-                Some(name) => Self::Board(name.to_owned()),
-                None => Self::Token(other.to_owned()),
-            },
-        }
-    }
-
-    /// How the history names it; a literal token is not written out.
+    /// How scenarios write it, and the history: `admin`, `board:a`, `anonymous`, `token:TEXT`.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
             Self::Admin => "admin".to_owned(),
             Self::Board(name) => format!("board:{name}"),
             Self::Anonymous => "anonymous".to_owned(),
-            Self::Token(_) => "token".to_owned(),
+            Self::Token(token) => format!("token:{token}"),
         }
     }
 }
