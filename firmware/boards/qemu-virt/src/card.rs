@@ -1,7 +1,7 @@
 //! The network card: virtio-net as a smoltcp `Device`.
 //!
-//! Frames lie in fixed buffers outside the heap; a received one is read where the card put it, and nothing waits for the
-//! card: when all send buffers are out, `transmit` says so.
+//! Frames lie in fixed buffers outside the heap; a received one is read where the card put it, and nothing
+//! waits for the card: when all send buffers are out, `transmit` says so.
 
 use crate::slot::CardSlot;
 use core::cell::{Cell, RefCell};
@@ -44,8 +44,8 @@ struct Rings;
 /// Ring pages given out so far.
 static RINGS_TAKEN: critical_section::Mutex<Cell<usize>> = critical_section::Mutex::new(Cell::new(0));
 
-// SAFETY: pages come from a static that nothing else names, zeroed, aligned by its type, each given out once. Addresses of
-// the processor and of the devices are the same on this machine.
+// SAFETY: pages come from a static that nothing else names, zeroed, aligned by its type, each given out once.
+// Addresses of the processor and of the devices are the same on this machine.
 unsafe impl Hal for Rings {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         let first = critical_section::with(|section| {
@@ -100,8 +100,8 @@ pub struct Card {
 struct Sending {
     frames: &'static mut [Frame; QUEUE],
     free: [bool; QUEUE],
-    /// The buffer behind a descriptor that the card holds.
-    held: [Option<usize>; QUEUE],
+    /// The buffer behind a descriptor that the card holds, and how much of it was sent.
+    held: [Option<(usize, usize)>; QUEUE],
 }
 
 impl Card {
@@ -145,9 +145,9 @@ impl Card {
         let mut driver = self.driver.borrow_mut();
         let mut sending = self.sending.borrow_mut();
         while let Some(descriptor) = driver.poll_transmit() {
-            let Some(buffer) = sending.held[usize::from(descriptor)].take() else { break };
-            // SAFETY: this is the buffer that was sent under this descriptor, see `send`.
-            if unsafe { driver.transmit_complete(descriptor, &sending.frames[buffer]) }.is_err() {
+            let Some((buffer, end)) = sending.held[usize::from(descriptor)].take() else { break };
+            // SAFETY: these are the bytes that were sent under this descriptor, see `send`.
+            if unsafe { driver.transmit_complete(descriptor, &sending.frames[buffer][..end]) }.is_err() {
                 break;
             }
             sending.free[buffer] = true;
@@ -155,8 +155,8 @@ impl Card {
         sending.free.contains(&true)
     }
 
-    /// Builds a frame of `length` bytes in place and gives it to the card. Without a free buffer the frame is lost, as on
-    /// any cable.
+    /// Builds a frame of `length` bytes in place and gives it to the card. Without a free buffer the frame is
+    /// lost, as on any cable.
     fn send<R>(&self, length: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut sending = self.sending.borrow_mut();
         let buffer =
@@ -169,7 +169,7 @@ impl Card {
         let begun = driver.fill_buffer_header(frame).and_then(|_| unsafe { driver.transmit_begin(frame) });
         if let Ok(descriptor) = begun {
             sending.free[buffer] = false;
-            sending.held[usize::from(descriptor)] = Some(buffer);
+            sending.held[usize::from(descriptor)] = Some((buffer, end));
         }
         result
     }
@@ -187,7 +187,8 @@ impl phy::RxToken for Arrived<'_> {
             return read(&[]);
         };
         let descriptor = descriptor.unwrap_or_default() as u16;
-        // SAFETY: buffers lie at the number of their descriptor, so this is the one that was given out under it.
+        // SAFETY: buffers lie at the number of their descriptor, so this is the one that was given out under
+        // it.
         let outcome = unsafe { card.driver.borrow_mut().receive_complete(descriptor, frame) };
         let result = match outcome {
             Ok((header, length)) => read(frame.get(header..header + length).unwrap_or(&[])),

@@ -1,11 +1,12 @@
-//! Time and its alarm: the CLINT's 64-bit counter at 10 MHz and the compare register that raises the timer interrupt.
+//! Time and its alarm: the CLINT's 64-bit counter at 10 MHz and the compare register that raises the timer
+//! interrupt.
 
 use crate::mmio::Register;
 
 const TICKS_PER_MICRO: u64 = 10;
 
-// SAFETY: the CLINT of the machine `virt` lies at 0x200_0000; these are its counter and hart 0's compare register, each
-// as two words.
+// SAFETY: the CLINT of the machine `virt` lies at 0x200_0000; these are its counter and hart 0's compare
+// register, each as two words.
 const MTIME: [Register<u32>; 2] = unsafe { [Register::at(0x0200_BFF8), Register::at(0x0200_BFFC)] };
 // SAFETY: as above.
 const MTIMECMP: [Register<u32>; 2] = unsafe { [Register::at(0x0200_4000), Register::at(0x0200_4004)] };

@@ -1,5 +1,5 @@
-//! The configuration's bytes: a window of memory that QEMU fills with `-device loader`, as a real board has a partition of
-//! its flash. (`-fw_cfg` would need no address, but QEMU 7.2 does not take it for this machine.)
+//! The configuration's bytes: a window of memory that QEMU fills with `-device loader`, as a real board has a
+//! partition of its flash. (`-fw_cfg` would need no address, but QEMU 7.2 does not take it for this machine.)
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,8 @@ unsafe extern "C" {
 pub fn bytes() -> Result<&'static [u8], WindowError> {
     let start = &raw const _configuration_start;
     let size = &raw const _configuration_end as usize - start as usize;
-    // SAFETY: the linker script gives the window to nothing, it is memory of the machine, and nothing writes there.
+    // SAFETY: the linker script gives the window to nothing, it is memory of the machine, and nothing writes
+    // there.
     let window = unsafe { core::slice::from_raw_parts(start, size) };
     match window.iter().position(|byte| *byte == 0) {
         Some(0) => Err(WindowError::Absent(start as usize)),

@@ -10,7 +10,8 @@ const TRANSMIT: Register<u8> = unsafe { Register::at(0x1000_0000) };
 const LINE_STATUS: Register<u8> = unsafe { Register::at(0x1000_0005) };
 const HOLDING_EMPTY: u8 = 1 << 5;
 
-/// How long one line may wait for a console that takes nothing. A board must live on when its console is not read.
+/// How long one line may wait for a console that takes nothing. A board must live on when its console is not
+/// read.
 const PATIENCE_MICROS: u64 = 50_000;
 
 struct Line {

@@ -1,4 +1,5 @@
-//! One property of the device tree that the machine hands over: `rng-seed`, random bytes that are new at every start.
+//! One property of the device tree that the machine hands over: `rng-seed`, random bytes that are new at
+//! every start.
 
 /// The first words of a flattened device tree.
 const MAGIC: u32 = 0xD00D_FEED;
@@ -23,7 +24,8 @@ pub unsafe fn seed(address: usize) -> Option<u64> {
     if word(header, 0)? != MAGIC || size > LARGEST {
         return None;
     }
-    // SAFETY: the tree is as long as its header says, and it lies above the image's memory, where nothing writes.
+    // SAFETY: the tree is as long as its header says, and it lies above the image's memory, where nothing
+    // writes.
     let tree = unsafe { core::slice::from_raw_parts(address as *const u8, size) };
     let bytes = property(tree, "rng-seed")?;
     Some(bytes.chunks(8).fold(0, |seed: u64, chunk| {

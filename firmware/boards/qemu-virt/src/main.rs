@@ -1,5 +1,6 @@
-//! The board image for QEMU's riscv32 machine `virt`: a stand-in for an ESP32-C3 with the same instruction set and
-//! memory, other peripherals. What the board does is the shell's and the kubelet's; here are start-up and drivers. The only crate with `unsafe`, each with its reason.
+//! The board image for QEMU's riscv32 machine `virt`: a stand-in for an ESP32-C3 with the same instruction
+//! set and memory, other peripherals. What the board does is the shell's and the kubelet's; here are start-up
+//! and drivers. The only crate with `unsafe`, each with its reason.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Device registers. The one place that reads and writes them; the modules of the devices name their addresses.
+//! Device registers. The one place that reads and writes them; the modules of the devices name their
+//! addresses.
 
 use core::marker::PhantomData;
 
@@ -12,9 +13,8 @@ pub struct Register<T> {
 impl<T: Copy> Register<T> {
     /// The register at `address`.
     ///
-    /// # Safety
-    /// A device of this machine has a register of `T`'s width there, any value may be read from it and written to it,
-    /// and no access touches memory that Rust owns.
+    /// # Safety A device of this machine has a register of `T`'s width there, any value may be read from it
+    /// and written to it, and no access touches memory that Rust owns.
     pub const unsafe fn at(address: usize) -> Self {
         Self { address, width: PhantomData }
     }

@@ -3,8 +3,8 @@
 use crate::mmio::Register;
 
 const BASE: usize = 0x0C00_0000;
-// SAFETY: the PLIC of the machine `virt` lies at `BASE`; these are the enable word for sources 1-31, the threshold and the
-// claim register of context 0, which is hart 0 in machine mode.
+// SAFETY: the PLIC of the machine `virt` lies at `BASE`; these are the enable word for sources 1-31, the
+// threshold and the claim register of context 0, which is hart 0 in machine mode.
 const ENABLE: Register<u32> = unsafe { Register::at(BASE + 0x2000) };
 // SAFETY: as above.
 const THRESHOLD: Register<u32> = unsafe { Register::at(BASE + 0x20_0000) };

@@ -1,4 +1,5 @@
-//! Power off with an exit status, through the machine's test device. No board of silicon has one; there a panic resets.
+//! Power off with an exit status, through the machine's test device. No board of silicon has one; there a
+//! panic resets.
 
 use crate::console;
 use crate::mmio::Register;

@@ -1,4 +1,5 @@
-//! The machine's eight virtio slots: which one holds the network card, and what is asked of it outside its driver.
+//! The machine's eight virtio slots: which one holds the network card, and what is asked of it outside its
+//! driver.
 
 use crate::mmio::Register;
 use core::ptr::NonNull;
@@ -57,8 +58,8 @@ impl CardSlot {
     /// At most one is made of a slot.
     pub unsafe fn transport(self) -> Result<MmioTransport<'static>, MmioError> {
         let header = NonNull::new(self.base() as *mut VirtIOHeader).expect("slots lie above 0");
-        // SAFETY: the slot's registers are there for good, and the caller makes one transport only. The reads and writes
-        // above touch registers that the driver uses for nothing else.
+        // SAFETY: the slot's registers are there for good, and the caller makes one transport only. The reads
+        // and writes above touch registers that the driver uses for nothing else.
         unsafe { MmioTransport::new(header, BYTES) }
     }
 
@@ -67,7 +68,8 @@ impl CardSlot {
     }
 
     fn register<T: Copy>(self, offset: usize) -> Register<T> {
-        // SAFETY: every slot has virtio's registers, an empty one included; offsets and widths are those of the standard.
+        // SAFETY: every slot has virtio's registers, an empty one included; offsets and widths are those of
+        // the standard.
         unsafe { Register::at(self.base() + offset) }
     }
 }

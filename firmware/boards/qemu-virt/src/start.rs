@@ -1,7 +1,8 @@
-//! From reset to `main`: registers, zeroed memory, the trap vector, a guard below the stack, a look at the processor.
+//! From reset to `main`: registers, zeroed memory, the trap vector, a guard below the stack, a look at the
+//! processor.
 //!
-//! Interrupts stay switched off for good. A pending one ends `wfi` all the same, so the board sleeps without a handler,
-//! and whatever traps is a fault.
+//! Interrupts stay switched off for good. A pending one ends `wfi` all the same, so the board sleeps without
+//! a handler, and whatever traps is a fault.
 
 use crate::console;
 use crate::power::{self, End};
@@ -47,26 +48,35 @@ unsafe extern "C" {
     static _guard: u8;
 }
 
-/// Refuses a processor that can more than the board that this one stands for: an image that works here must work there.
+/// Refuses a processor that can more than the board that this one stands for: an image that works here must
+/// work there.
 pub fn check_processor() {
     let Ok(isa) = misa::try_read() else { return };
     if FOREIGN.iter().any(|extension| isa.has_extension(*extension)) {
         power::fatal(format_args!(
-            "the processor (misa {:#010x}) has extensions A, F or D, which an ESP32-C3 lacks; start QEMU with -cpu rv32,\
+            "the processor (misa {:#010x}) has extensions A, F or D, which an ESP32-C3 lacks; \
+             start QEMU with -cpu rv32,\
              a=false,f=false,d=false,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false",
             isa.bits()
         ));
     }
 }
 
-/// Makes the page below the stack untouchable, so that an overflow ends the board instead of spoiling its memory.
+/// Makes the page below the stack untouchable, so that an overflow ends the board instead of spoiling its
+/// memory.
 pub fn guard_stack() {
     /// Locked (also for machine mode), a naturally aligned power of two, no permission.
     const LOCKED_NO_ACCESS: u32 = 0x98;
     let page = &raw const _guard as usize;
     // SAFETY: takes all access to one page that the linker script gives to nothing.
     unsafe {
-        asm!("csrw pmpaddr0, {0}", "csrs pmpcfg0, {1}", in(reg) page >> 2 | 0x1FF, in(reg) LOCKED_NO_ACCESS, options(nostack));
+        asm!(
+            "csrw pmpaddr0, {range}",
+            "csrs pmpcfg0, {mode}",
+            range = in(reg) page >> 2 | 0x1FF,
+            mode = in(reg) LOCKED_NO_ACCESS,
+            options(nostack)
+        );
     }
 }
 

@@ -6,9 +6,10 @@ pub trait Board {
     /// Microseconds since this boot; never goes back.
     fn now(&mut self) -> u64;
 
-    /// Sleeps until `deadline` (microseconds since boot, `None` = no deadline) or until the network card wants
-    /// attention, whichever is first. May return early for no reason; returns at once when the deadline has passed or
-    /// the card already waits, so that nothing that arrives between a look at the card and the sleep is missed.
+    /// Sleeps until `deadline` (microseconds since boot, `None` = no deadline) or until the network card
+    /// wants attention, whichever is first. May return early for no reason; returns at once when the deadline
+    /// has passed or the card already waits, so that nothing that arrives between a look at the card and the
+    /// sleep is missed.
     fn idle_until(&mut self, deadline: Option<u64>);
 
     /// Writes one line to the console. `line` carries no line break.

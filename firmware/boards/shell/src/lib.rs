@@ -1,7 +1,8 @@
 //! What every networked board shares: the pump between a network card, the kubelet and the console.
 //!
-//! Generic over a smoltcp `Device` (the card) and a [`Board`] (time, sleep, console, entropy, heap); a board crate adds
-//! drivers and start-up only. No clock, no hardware and no `unsafe` here: all of it runs on the host under test.
+//! Generic over a smoltcp `Device` (the card) and a [`Board`] (time, sleep, console, entropy, heap); a board
+//! crate adds drivers and start-up only. No clock, no hardware and no `unsafe` here: all of it runs on the
+//! host under test.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! One TCP connection of the kubelet: the socket, what the kubelet wants of it, and bytes that wait for room.
-//! It turns socket states into the kubelet's `Connected`, `Received` and `Closed`, each said exactly once; it knows
-//! neither HTTP nor time.
+//! It turns socket states into the kubelet's `Connected`, `Received` and `Closed`, each said exactly once; it
+//! knows neither HTTP nor time.
 
 use crate::random::Ports;
 use alloc::vec;
@@ -117,8 +117,9 @@ impl Link {
         }
     }
 
-    /// Starts the connection that [`Link::open`] asked for. To be called right after the interface was polled, when the
-    /// reset of the slot's last connection has left. Without a route the socket stays closed, which `step` reports.
+    /// Starts the connection that [`Link::open`] asked for. To be called right after the interface was
+    /// polled, when the reset of the slot's last connection has left. Without a route the socket stays
+    /// closed, which `step` reports.
     pub(crate) fn dial(
         &mut self,
         sockets: &mut SocketSet<'static>,

@@ -1,13 +1,14 @@
-//! The board's place in the network: carrier, DHCP lease, address and route.
-//! It turns them into the kubelet's `NetworkUp` and `NetworkDown`; a lost carrier counts as down at once, and a
-//! carrier that returns starts DHCP anew, because the board may sit on another network now.
+//! The board's place in the network: carrier, DHCP lease, address and route. It turns them into the kubelet's
+//! `NetworkUp` and `NetworkDown`; a lost carrier counts as down at once, and a carrier that returns starts
+//! DHCP anew, because the board may sit on another network now.
 
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4::{self, RetryConfig};
 use smoltcp::time::Duration;
 use smoltcp::wire::{IpCidr, Ipv4Address, Ipv4Cidr};
 
-/// Unanswered DHCP messages are repeated this soon: the first may leave before the other end of the cable listens.
+/// Unanswered DHCP messages are repeated this soon: the first may leave before the other end of the cable
+/// listens.
 const DHCP_RETRY: Duration = Duration::from_secs(1);
 
 /// A change of the network that the kubelet and the console must hear.
@@ -74,7 +75,8 @@ impl Network {
                 }
                 Some(Change::Up { address, router })
             }
-            // Said also before the first lease and after a reset that was reported as a change of the carrier.
+            // Said also before the first lease and after a reset that was reported as a change of the
+            // carrier.
             dhcpv4::Event::Deconfigured => self.address.is_some().then(|| {
                 self.forget(interface);
                 Change::LeaseLost

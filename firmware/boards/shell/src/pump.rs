@@ -1,6 +1,6 @@
-//! The pump: one turn moves packets between the card and the sockets, events between the sockets and the kubelet, and
-//! says until when the board may sleep.
-//! It decides nothing: requests, retries and their timing are the kubelet's.
+//! The pump: one turn moves packets between the card and the sockets, events between the sockets and the
+//! kubelet, and says until when the board may sleep. It decides nothing: requests, retries and their timing
+//! are the kubelet's.
 
 use crate::board::Board;
 use crate::endpoint::{self, EndpointError};
@@ -80,8 +80,8 @@ impl<B: Board, D: Device, M: Machine> Shell<B, D, M> {
         }
     }
 
-    /// One pass over everything that may have happened. Returns when the next one is due, in microseconds since boot
-    /// (possibly past), unless the card calls earlier; `None` means never.
+    /// One pass over everything that may have happened. Returns when the next one is due, in microseconds
+    /// since boot (possibly past), unless the card calls earlier; `None` means never.
     pub fn turn(&mut self) -> Option<u64> {
         let now = instant(self.board.now());
         self.interface.poll(now, &mut self.device, &mut self.sockets);
@@ -186,7 +186,8 @@ impl<B: Board, D: Device, M: Machine> Shell<B, D, M> {
             return Some(0);
         }
         let now = instant(self.board.now());
-        // A card that takes no packet says by itself when it does again; asking in a loop would only burn time.
+        // A card that takes no packet says by itself when it does again; asking in a loop would only burn
+        // time.
         let stack = match self.device.transmit(now) {
             Some(_) => self.interface.poll_at(now, &self.sockets).map(|at| at.total_micros().max(0) as u64),
             None => None,

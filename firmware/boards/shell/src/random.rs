@@ -19,8 +19,8 @@ impl Random {
     }
 }
 
-/// Local ports, each used once before any is used again: a connection never meets the remains of the last one.
-/// The first is drawn, because the peer may still remember the ports of the boot before.
+/// Local ports, each used once before any is used again: a connection never meets the remains of the last
+/// one. The first is drawn, because the peer may still remember the ports of the boot before.
 #[derive(Debug)]
 pub(crate) struct Ports(u16);
 

@@ -1,5 +1,5 @@
-//! The shell against a peer, packet by packet, in virtual time: what the kubelet hears of network and connections, and
-//! that its outputs are carried out.
+//! The shell against a peer, packet by packet, in virtual time: what the kubelet hears of network and
+//! connections, and that its outputs are carried out.
 
 mod bench;
 

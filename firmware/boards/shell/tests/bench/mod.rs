@@ -1,5 +1,5 @@
-//! A bench for the shell: a board with a clock that the test moves, a cable that can be cut or jammed, and a peer with a
-//! DHCP server and a TCP port, itself on smoltcp.
+//! A bench for the shell: a board with a clock that the test moves, a cable that can be cut or jammed, and a
+//! peer with a DHCP server and a TCP port, itself on smoltcp.
 
 use shell::{Board, Machine, Shell};
 use smoltcp::iface::{self, Interface, SocketHandle, SocketSet};
@@ -253,7 +253,8 @@ impl<M: Machine> Bench<M> {
         self.desk.console.borrow().clone()
     }
 
-    /// Lets time go on until `done`, at most for `limit`; whether it was done. Fails when the shell does not sleep.
+    /// Lets time go on until `done`, at most for `limit`; whether it was done. Fails when the shell does not
+    /// sleep.
     pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         let end = self.desk.time.get() + limit.total_micros();
         let (mut instant, mut turns) = (0, 0);
