@@ -4,13 +4,19 @@
 //! suffixes of generated names are arguments. The server owns the store and the routes; this crate owns what goes
 //! over the wire.
 
+pub mod binding;
+pub mod decode;
+pub mod delete;
 mod json;
 pub mod kinds;
 pub mod options;
+pub mod patch;
 mod quantity;
+pub mod scale;
 mod schema;
 pub mod status;
 mod typed;
 
+pub use decode::{Decoded, Dialect, Expected};
 pub use kinds::Kind;
 pub use status::{ApiError, Cause, CauseReason, Reason};
