@@ -9,16 +9,27 @@
 
 extern crate alloc;
 
+mod answers;
 mod claims;
 mod config;
+mod container;
+mod events;
+mod heap;
 mod http;
 mod json;
 mod kubelet;
+mod link;
+mod node;
+mod pod;
+mod pod_status;
+mod pods;
 mod quantity;
 mod random;
+mod requests;
 mod seam;
 mod split;
 mod wall;
+mod watch;
 mod wire;
 mod workload;
 

@@ -1,0 +1,438 @@
+//! What the server's answers mean. An answer is read as it comes; of its body only a bounded part is ever
+//! held, and a body that is too large or cannot be read counts as none: the status code has said enough.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::http::{Head, Piece};
+use crate::kubelet::{Kubelet, Registration};
+use crate::node::{Figures, NodeObject, View};
+use crate::pod::Stage;
+use crate::split::{Cut, ListSplitter};
+use crate::wall::Wall;
+use crate::wire::{AnyObject, Pod};
+
+/// Most of a body that is kept, in bytes.
+const MAX_BODY: usize = 8 * 1024;
+/// Longest wait before something refused is tried again, in milliseconds.
+const LONGEST_RETRY: u64 = 10_000;
+
+/// What a request was made for.
+#[derive(Debug)]
+pub(crate) enum Intent {
+    CreateNode,
+    AdoptNode,
+    ReadNode,
+    NodeStatus { figures: Figures, view: View },
+    CreateLease,
+    RenewLease,
+    ListPods,
+    PodStatus { uid: String, hashes: [u32; 8] },
+    DeletePod { uid: String },
+    Event { name: String },
+}
+
+/// A list of pods while it is read.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    splitter: ListSplitter,
+    /// Pods this board does not know yet; admitted in order once all are here.
+    pub(crate) unknown: Vec<Pod>,
+    /// Some pod could not be looked at: nothing may be concluded from absence.
+    pub(crate) incomplete: bool,
+    pub(crate) version: String,
+}
+
+/// The request that is on its way.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    intent: Intent,
+    /// When it was sent, in milliseconds.
+    pub(crate) sent: u64,
+    /// When it is given up, in milliseconds.
+    pub(crate) until: u64,
+    head: Option<Head>,
+    body: Vec<u8>,
+    oversized: bool,
+    listing: Listing,
+}
+
+impl Flight {
+    /// Sent just now.
+    pub(crate) fn new(intent: Intent, millis: u64, timeout: u64) -> Flight {
+        Flight {
+            intent,
+            sent: millis,
+            until: millis + timeout,
+            head: None,
+            body: Vec::new(),
+            oversized: false,
+            listing: Listing::default(),
+        }
+    }
+
+    /// Whether it renews the lease.
+    pub(crate) fn is_renewal(&self) -> bool {
+        matches!(self.intent, Intent::CreateLease | Intent::RenewLease)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.oversized
+            || self.body.len() + bytes.len() > MAX_BODY
+            || self.body.try_reserve_exact(bytes.len()).is_err()
+        {
+            self.oversized = true;
+            self.body = Vec::new();
+        } else {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    fn object(&self) -> AnyObject {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// Whether a resourceVersion can stand in a path.
+pub(crate) fn is_version(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+impl Kubelet {
+    /// Bytes came over the connection of requests.
+    pub(crate) fn received_answer(&mut self, bytes: &[u8]) {
+        let mut input = bytes;
+        while self.requests.is_up() {
+            match self.requests.reader.next(&mut input) {
+                Ok(None) => return,
+                Ok(Some(piece)) => self.answer_piece(piece),
+                Err(error) => return self.lose_requests(false, &format!("{error}")),
+            }
+        }
+    }
+
+    fn answer_piece(&mut self, piece: Piece<'_>) {
+        let Some(mut flight) = self.flight.take() else {
+            return self.lose_requests(false, "an answer nobody asked for");
+        };
+        match piece {
+            Piece::Head(head) => {
+                flight.head = Some(head);
+                self.in_contact(head);
+            }
+            Piece::Body(bytes) => {
+                // A list may take its time, as long as something comes.
+                flight.until = self.millis + self.timeout();
+                let listed = flight.head.is_some_and(|head| head.status == 200);
+                if listed && matches!(flight.intent, Intent::ListPods) {
+                    self.read_list(&mut flight.listing, bytes);
+                } else {
+                    flight.keep(bytes);
+                }
+            }
+            Piece::End => return self.finish(flight),
+        }
+        self.flight = Some(flight);
+    }
+
+    /// The server closed the connection of requests, or it could not be opened.
+    pub(crate) fn requests_closed(&mut self) {
+        if self.requests.is_down() {
+            return;
+        }
+        if self.requests.reader.closed()
+            && let Some(flight) = self.flight.take()
+        {
+            self.finish(flight);
+            if !self.requests.is_down() {
+                self.requests.down(self.millis, true, &mut self.outputs);
+            }
+        } else if self.flight.is_none() && self.requests.is_up() {
+            // Idle connections may be closed; that is no sign of trouble.
+            self.requests.lose(self.millis, true, &mut self.random, &mut self.outputs);
+        } else {
+            self.lose_requests(true, "connection closed");
+        }
+    }
+
+    /// The connection of requests is of no more use, and that is trouble.
+    pub(crate) fn lose_requests(&mut self, gone: bool, reason: &str) {
+        self.abandon_flight();
+        self.requests.lose(self.millis, gone, &mut self.random, &mut self.outputs);
+        if self.out_of_contact.is_none() {
+            self.out_of_contact = Some(self.millis);
+            self.log(format!("api server lost: {reason}"));
+        }
+    }
+
+    /// Gives up the request that is on its way, as if it had never been made: the server may have acted on it.
+    pub(crate) fn abandon_flight(&mut self) {
+        let Some(flight) = self.flight.take() else { return };
+        match flight.intent {
+            Intent::PodStatus { uid, .. } => {
+                let millis = self.millis;
+                if let Some(pod) = self.pod_mut(&uid) {
+                    pod.posting.postpone(millis);
+                }
+            }
+            Intent::NodeStatus { .. } => self.node.view = None,
+            Intent::Event { name } => self.events.answered(&name, 0),
+            Intent::CreateNode
+            | Intent::AdoptNode
+            | Intent::ReadNode
+            | Intent::CreateLease
+            | Intent::RenewLease
+            | Intent::ListPods
+            | Intent::DeletePod { .. } => {}
+        }
+    }
+
+    /// The head of an answer came.
+    fn in_contact(&mut self, head: Head) {
+        self.requests.succeeded();
+        self.heard = true;
+        if let Some(date) = head.date {
+            self.clock.observe(self.millis, date);
+        }
+        let Some(since) = self.out_of_contact.take() else { return };
+        let seconds = (self.millis - since) / 1000;
+        self.log(format!("api server back after {seconds} s"));
+        self.suspect();
+        // A watch of before the silence may be dead without knowing.
+        if self.watch.opened_at <= since {
+            self.watch.down(self.millis, false, &mut self.outputs);
+        }
+    }
+
+    /// The control plane may have thought us dead: what it shows of us is read and told anew.
+    fn suspect(&mut self) {
+        (self.node.view, self.node.full, self.node.report_due) = (None, true, self.millis);
+    }
+
+    /// An answer is complete.
+    fn finish(&mut self, flight: Flight) {
+        let Some(head) = flight.head else { return };
+        if !head.keep_alive {
+            self.requests.down(self.millis, false, &mut self.outputs);
+        }
+        let status = head.status;
+        let good = (200..300).contains(&status);
+        match &flight.intent {
+            Intent::CreateNode => match status {
+                409 => self.node.registration = Registration::Adopt,
+                _ if good => self.registered(&flight, true),
+                _ => self.node_failed(&flight, status, "node not created"),
+            },
+            Intent::AdoptNode => match status {
+                404 => self.node_gone(),
+                _ if good => self.registered(&flight, false),
+                // Labels are worth trying, not worth staying away for.
+                403 => {
+                    self.log_refusal(&flight, status, "labels not written");
+                    self.registered(&flight, false);
+                }
+                _ => self.node_failed(&flight, status, "node not adopted"),
+            },
+            Intent::ReadNode => match status {
+                404 => self.node_gone(),
+                _ if good => {
+                    let node: NodeObject = serde_json::from_slice(&flight.body).unwrap_or_default();
+                    self.node.view = Some(node.view());
+                    self.node.retry.worked();
+                }
+                _ => self.node_failed(&flight, status, "node not read"),
+            },
+            Intent::NodeStatus { .. } => self.reported(flight, status),
+            Intent::CreateLease | Intent::RenewLease => self.lease_answered(&flight, head),
+            Intent::ListPods => self.listed(flight, status),
+            Intent::PodStatus { .. } => self.pod_status_answered(flight, status),
+            Intent::DeletePod { .. } => self.pod_deleted(&flight, status),
+            Intent::Event { name } => self.events.answered(name, status),
+        }
+    }
+
+    fn registered(&mut self, flight: &Flight, created: bool) {
+        let node: NodeObject = serde_json::from_slice(&flight.body).unwrap_or_default();
+        self.node.uid = node.metadata.uid.clone();
+        // Where the answer could not be read, the node is before the first report.
+        self.node.view = if created || !node.metadata.name.is_empty() { Some(node.view()) } else { None };
+        self.node.registration = Registration::Done;
+        self.node.retry.worked();
+        (self.node.full, self.node.report_due) = (true, self.millis);
+        self.sync.first_wanted = self.millis;
+        let (name, how) = (&self.config.node_name, if created { "registered" } else { "adopted" });
+        let line = format!("node {how} node={name}");
+        self.log(line);
+    }
+
+    fn node_gone(&mut self) {
+        self.log("node object is gone; registering again".into());
+        self.node.registration = Registration::Create;
+        self.node.retry.failed(self.millis, LONGEST_RETRY, &mut self.random);
+    }
+
+    fn node_failed(&mut self, flight: &Flight, status: u16, what: &str) {
+        if self.node.retry.failures == 0 {
+            self.log_refusal(flight, status, what);
+        }
+        self.node.retry.failed(self.millis, LONGEST_RETRY, &mut self.random);
+    }
+
+    fn log_refusal(&mut self, flight: &Flight, status: u16, what: &str) {
+        let message = flight.object().message;
+        let message: String = message.chars().take(200).collect();
+        self.log(format!("{what}: {status} {message}"));
+    }
+
+    fn reported(&mut self, mut flight: Flight, status: u16) {
+        let intent = core::mem::replace(&mut flight.intent, Intent::ReadNode);
+        let Intent::NodeStatus { figures, view } = intent else { return };
+        match status {
+            200..=299 => {
+                self.node.view = Some(view);
+                self.node.retry.worked();
+                self.node.reported = Some(figures);
+                self.node.reported_at = self.millis;
+                self.node.full = false;
+                self.node.report_due = self.millis + u64::from(self.config.status_millis);
+                if !self.node.said_ready {
+                    self.node.said_ready = true;
+                    let line = format!("kubelet ready node={}", self.config.node_name);
+                    self.log(line);
+                }
+            }
+            404 => self.node_gone(),
+            _ => self.node_failed(&flight, status, "status not taken"),
+        }
+    }
+
+    fn lease_answered(&mut self, flight: &Flight, head: Head) {
+        let creating = matches!(flight.intent, Intent::CreateLease);
+        let renew = u64::from(self.config.lease.renew_millis);
+        match head.status {
+            200..=299 => {
+                (self.lease.create, self.lease.failures) = (false, 0);
+                self.lease.due = flight.sent + self.random.jitter(renew, 5);
+                // By the server's clock: this board may have stood still without noticing.
+                let lapse = u64::from(self.config.lease.duration_seconds) * 1000;
+                let lapsed = |before: Wall, after: Wall| after.0 >= before.0 + lapse.saturating_sub(1000);
+                if let (Some(before), Some(after)) = (self.lease.taken_at, head.date)
+                    && lapsed(before, after)
+                {
+                    self.suspect();
+                }
+                self.lease.taken_at = head.date.or(self.lease.taken_at);
+            }
+            // At once the first time: that is how one finds out whether the lease exists.
+            404 | 409 if self.lease.failures == 0 => {
+                (self.lease.create, self.lease.failures) = (!creating, 1);
+            }
+            status => {
+                self.lease.create = if matches!(status, 404 | 409) { !creating } else { creating };
+                if self.lease.failures <= 1 {
+                    self.log_refusal(flight, status, "lease not renewed");
+                }
+                let wait = (200u64 << self.lease.failures.min(8)).min(renew.min(2000));
+                self.lease.failures = self.lease.failures.saturating_add(1);
+                self.lease.due = self.millis + self.random.jitter(wait, 20);
+            }
+        }
+    }
+
+    /// Some bytes of a list of pods.
+    fn read_list(&mut self, listing: &mut Listing, bytes: &[u8]) {
+        let mut input = bytes;
+        while let Some(cut) = listing.splitter.next(&mut input) {
+            match cut {
+                Cut::Metadata(text) => {
+                    // The metadata of a list stands for itself here.
+                    let metadata: crate::wire::Metadata = serde_json::from_slice(&text).unwrap_or_default();
+                    listing.version = metadata.resource_version;
+                }
+                Cut::Object(text) => match serde_json::from_slice::<Pod>(&text) {
+                    Ok(pod) => self.list_pod(listing, pod),
+                    Err(_) => {
+                        listing.incomplete = true;
+                        self.log("list of pods: an item is garbage, skipped".into());
+                    }
+                },
+                Cut::Oversized => {
+                    listing.incomplete = true;
+                    self.log("list of pods: an item is oversized, skipped".into());
+                }
+            }
+        }
+    }
+
+    fn listed(&mut self, flight: Flight, status: u16) {
+        let whole = flight.listing.splitter.complete() && is_version(&flight.listing.version);
+        if status == 200 && whole {
+            self.sync.retry.worked();
+            return self.take_list(flight.listing);
+        }
+        if self.sync.retry.failures == 0 {
+            if status == 200 {
+                self.log("list of pods: the answer is garbage".into());
+            } else {
+                self.log_refusal(&flight, status, "pods not listed");
+            }
+        }
+        self.sync.retry.failed(self.millis, LONGEST_RETRY, &mut self.random);
+    }
+
+    fn pod_status_answered(&mut self, flight: Flight, status: u16) {
+        let Intent::PodStatus { uid, hashes } = &flight.intent else { return };
+        let (millis, ip) = (self.millis, self.ip());
+        let version = flight.object().metadata.version();
+        let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == *uid) else { return };
+        match status {
+            200..=299 => {
+                pod.posting.accept(*hashes, version, &ip);
+                if pod.stage == Stage::Stopping && pod.posting.is_settled() {
+                    pod.stage = Stage::Deleting;
+                }
+                // The scheduler counts a pod twice until a report covers its last change (SCHED-25).
+                self.report_soon();
+            }
+            // Moved elsewhere (KLET-08), or gone, or another pod by now.
+            403 | 404 => self.drop_copy(&uid.clone(), &format!("its status was refused: {status}")),
+            _ => {
+                let failures = pod.posting.failures;
+                pod.posting.failures = failures.saturating_add(1);
+                let wait = (500u64 << failures.min(10)).min(LONGEST_RETRY);
+                pod.posting.postpone(millis + self.random.jitter(wait, 20));
+                let name = pod.full_name();
+                if failures == 0 {
+                    self.log_refusal(&flight, status, &format!("pod {name} status not taken"));
+                }
+                if status == 409 {
+                    self.sync.relist();
+                }
+            }
+        }
+    }
+
+    fn pod_deleted(&mut self, flight: &Flight, status: u16) {
+        let Intent::DeletePod { uid } = &flight.intent else { return };
+        let millis = self.millis;
+        let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == *uid) else { return };
+        let name = pod.full_name();
+        match status {
+            // 409: the name belongs to another pod by now. 403: it is another board's.
+            200..=299 | 403 | 404 | 409 => {
+                pod.stage = Stage::Tombstone;
+                self.report_soon();
+                if (200..300).contains(&status) {
+                    self.log(format!("pod {name} removed"));
+                } else {
+                    self.log_refusal(flight, status, &format!("pod {name} not removed"));
+                }
+            }
+            _ => {
+                pod.delete_after = millis + self.random.jitter(1000, 20);
+                self.log_refusal(flight, status, &format!("pod {name} not removed"));
+            }
+        }
+    }
+}

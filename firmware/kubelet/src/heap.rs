@@ -1,0 +1,84 @@
+//! Memory of pods, held as real heap (SCHED-22): what a pod asks for is taken from the allocator, so the
+//! free heap that the board measures and reports falls by it. In blocks, so that a fragmented heap does
+//! not refuse what it has.
+
+use alloc::vec::Vec;
+
+const BLOCK: usize = 16 * 1024;
+
+/// Heap held for one pod; given back when dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Reservation {
+    blocks: Vec<Vec<u8>>,
+    bytes: u32,
+}
+
+impl Reservation {
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+}
+
+/// What may still be taken while one input is handled: the shell measured once, and the kubelet took and
+/// gave back since.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heap {
+    measured: u32,
+    taken: i64,
+}
+
+impl Heap {
+    /// A fresh measurement.
+    pub(crate) fn measured(free: u32) -> Heap {
+        Heap { measured: free, taken: 0 }
+    }
+
+    /// Bytes that are free now.
+    pub(crate) fn free(&self) -> u32 {
+        u32::try_from((i64::from(self.measured) - self.taken).max(0)).unwrap_or(u32::MAX)
+    }
+
+    /// Takes `bytes`; `None` when they are not free or the allocator refuses.
+    pub(crate) fn reserve(&mut self, bytes: u32) -> Option<Reservation> {
+        if bytes > self.free() {
+            return None;
+        }
+        let mut left = bytes as usize;
+        let mut blocks = Vec::new();
+        blocks.try_reserve_exact(left.div_ceil(BLOCK)).ok()?;
+        while left > 0 {
+            let mut block: Vec<u8> = Vec::new();
+            block.try_reserve_exact(left.min(BLOCK)).ok()?;
+            left -= left.min(BLOCK);
+            blocks.push(block);
+        }
+        self.taken += i64::from(bytes);
+        Some(Reservation { blocks, bytes })
+    }
+
+    /// Gives a reservation back, leaving an empty one.
+    pub(crate) fn release(&mut self, reservation: &mut Reservation) {
+        self.taken -= i64::from(reservation.bytes);
+        drop(core::mem::take(&mut reservation.blocks));
+        reservation.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_byte_can_be_had_and_no_more() {
+        let mut heap = Heap::measured(50_000);
+        let mut first = heap.reserve(30_000).unwrap();
+        assert!(heap.reserve(20_001).is_none());
+        let mut second = heap.reserve(20_000).unwrap();
+        assert_eq!((heap.free(), first.bytes(), second.bytes()), (0, 30_000, 20_000));
+        assert!(first.blocks.iter().map(Vec::capacity).sum::<usize>() >= 30_000);
+        heap.release(&mut first);
+        heap.release(&mut second);
+        assert_eq!((heap.free(), first.bytes()), (50_000, 0));
+    }
+}
