@@ -20,6 +20,7 @@ use crate::world::{
     ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkAct, PowerAct,
     World,
 };
+use futures_util::future::join_all;
 use reqwest::{Client, ClientBuilder};
 use rigor_model::Constants;
 use rigor_trace::{Fact, History, Micros};
@@ -78,7 +79,8 @@ struct Processes {
     facts: Receiver<Noted>,
     history: History,
     clock: Clock,
-    requests: u32,
+    /// How many requests were sent.
+    sent: u32,
     runtime: Runtime,
     place: Place,
 }
@@ -129,7 +131,7 @@ pub fn open(bench: &Bench, constants: &Constants, specs: &[BoardSpec]) -> Result
         facts,
         history: History::new(),
         clock,
-        requests: 0,
+        sent: 0,
         runtime,
         place,
     };
@@ -271,15 +273,29 @@ impl World for Processes {
     }
 
     fn request(&mut self, request: ApiRequest) -> ApiAnswer {
-        let url = format!("http://{}{}", self.control_plane.address(), request.path);
-        let token = self.token(&request.identity);
-        let sent = self.ledger.now();
-        let answer = self.runtime.block_on(Self::exchange(self.client.clone(), url, token, &request));
-        let id = self.requests;
-        self.requests += 1;
-        let fact = request_fact(id, sent, &request, &answer);
-        self.record(fact);
-        answer
+        self.requests(vec![request]).pop().unwrap_or_default()
+    }
+
+    fn requests(&mut self, requests: Vec<ApiRequest>) -> Vec<ApiAnswer> {
+        let exchanges: Vec<_> = (self.sent..)
+            .zip(&requests)
+            .map(|(id, request)| {
+                let url = format!("http://{}{}", self.control_plane.address(), request.path);
+                let exchange =
+                    Self::exchange(self.client.clone(), url, self.token(&request.identity), request);
+                let ledger = self.ledger.clone();
+                async move {
+                    let sent = ledger.now();
+                    let answer = exchange.await;
+                    ledger.note(request_fact(id, sent, request, &answer));
+                    answer
+                }
+            })
+            .collect();
+        self.sent += u32::try_from(exchanges.len()).unwrap_or(u32::MAX);
+        let answers = self.runtime.block_on(join_all(exchanges));
+        self.take_in();
+        answers
     }
 
     fn power(&mut self, board: &str, act: PowerAct) -> Result<(), Infra> {

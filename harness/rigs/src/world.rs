@@ -25,6 +25,11 @@ pub trait World {
     /// came has status 0.
     fn request(&mut self, request: ApiRequest) -> ApiAnswer;
 
+    /// Performs requests begun together and records each; answers in the order of `requests`.
+    fn requests(&mut self, requests: Vec<ApiRequest>) -> Vec<ApiAnswer> {
+        requests.into_iter().map(|request| self.request(request)).collect()
+    }
+
     /// Switches a board's power or halts its processor; returns when done and records a `Power` fact.
     ///
     /// # Errors
