@@ -3,13 +3,32 @@
 //! Pure: nothing here reads a clock or talks to a network. Every mistake in a file is reported with
 //! its place and a remedy.
 
+pub mod act;
+pub mod catalogue;
 pub mod constants;
 pub mod duration;
+pub mod expect;
 pub mod expr;
+pub mod kinds;
 pub mod mistake;
 pub mod path;
+pub mod pattern;
+mod reader;
+pub mod report;
+pub mod rig;
+pub mod scenario;
+pub mod shape;
+mod step;
+mod strings;
 pub mod template;
+mod verbs;
 pub mod yaml;
 
+pub use catalogue::{Catalogue, Profile};
 pub use constants::{Constant, Constants};
 pub use mistake::{Mistake, Mistakes};
+pub use report::{Margins, Outcome};
+pub use rig::{Rig, RigKind};
+pub use scenario::{Capability, Head, Scenario};
+pub use step::{Files, Section, Step};
+pub use verbs::{Action, Class, Verb};

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use rigor_model::Constants;
+pub use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct};
 
 /// The server's wall clock at microsecond 0 of a history that does not state one (the simulated rig).
 pub const VIRTUAL_EPOCH: &str = "2026-01-01T00:00:00Z";
@@ -91,46 +92,6 @@ pub enum Verb {
     Deleted,
     /// It stood in a list; it may have had this state for long.
     Listed,
-}
-
-/// What is done to a board's power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PowerAct {
-    /// Power off: silence.
-    Cut,
-    /// Power on.
-    Restore,
-    /// Off and on again.
-    Cycle,
-    /// The processor stops; power and memory stay.
-    Hang,
-    /// The processor goes on.
-    Resume,
-}
-
-/// What is done to a board's link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LinkAct {
-    /// Nothing passes any more.
-    Cut,
-    /// It passes again.
-    Heal,
-}
-
-/// What is done to the control plane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ControlPlaneAct {
-    /// An orderly stop and a start.
-    Restart,
-    /// An orderly stop.
-    Stop,
-    /// A stop without warning.
-    Kill,
-    /// A start after a stop or a kill.
-    Start,
 }
 
 /// Which end of a step a record marks.

@@ -1,0 +1,470 @@
+//! Reading of acts on the API.
+
+use serde_json::Value;
+
+use super::{
+    Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
+    Scale, Target, User,
+};
+use crate::kinds::ObjectKind;
+use crate::mistake::suggestion;
+use crate::pattern;
+use crate::reader::{Fields, word};
+use crate::shape::{Field, FieldType, Shape};
+use crate::step::Context;
+use crate::strings;
+use crate::template;
+use crate::yaml::{Kind, Node};
+
+const USER: Field =
+    Field::optional("user", FieldType::Text, "Identity: admin, board:NAME, anonymous or token:TEXT.");
+const NAMESPACE: Field = Field::optional("namespace", FieldType::Text, "Namespace; the trial's if left out.");
+const ANSWER: Field = Field::optional(
+    "answer",
+    FieldType::Shape(&ANSWER_SHAPE),
+    "What the answer has to be; any 2xx if left out.",
+);
+const MANIFEST: Field = Field::optional("manifest", FieldType::Object, "The object.");
+const FILE: Field = Field::optional("file", FieldType::Text, "A YAML file beside the scenario.");
+const KIND: Field = Field::required("kind", FieldType::Text, "The object's kind.");
+const NAME: Field = Field::required("name", FieldType::Text, "The object's name.");
+const SUBRESOURCE: Field =
+    Field::optional("subresource", FieldType::Word(SUBRESOURCES), "A part that is written by itself.");
+const SUBRESOURCES: &[&str] = &["status", "scale"];
+
+static ANSWER_SHAPE: Shape = Shape::new(
+    "answer",
+    "What an answer has to be.",
+    &[
+        Field::optional(
+            "status",
+            FieldType::OneOrList(&FieldType::Whole { min: 100, max: 599 }),
+            "The status code, or a list of them.",
+        ),
+        Field::optional("match", FieldType::Pattern, "What the body has to look like."),
+    ],
+);
+
+pub(crate) static APPLY: Shape = Shape::new(
+    "apply",
+    "Creates objects that are missing and merge-patches those that are there.",
+    &[
+        MANIFEST,
+        Field::optional("manifests", FieldType::List(&FieldType::Object), "Several objects."),
+        FILE,
+        USER,
+        NAMESPACE,
+        ANSWER,
+    ],
+)
+.exactly_one(&[&["manifest", "manifests", "file"]]);
+
+pub(crate) static CREATE: Shape =
+    Shape::new("create", "Creates an object (POST).", &[MANIFEST, FILE, USER, NAMESPACE, ANSWER])
+        .exactly_one(&[&["manifest", "file"]]);
+
+pub(crate) static REPLACE: Shape = Shape::new(
+    "replace",
+    "Replaces an object (PUT).",
+    &[MANIFEST, FILE, SUBRESOURCE, USER, NAMESPACE, ANSWER],
+)
+.exactly_one(&[&["manifest", "file"]]);
+
+pub(crate) static PATCH: Shape = Shape::new(
+    "patch",
+    "Changes a part of an object (PATCH).",
+    &[
+        KIND,
+        NAME,
+        Field::required(
+            "type",
+            FieldType::Word(&["merge", "json", "strategic"]),
+            "How the patch is to be read.",
+        ),
+        Field::required("patch", FieldType::Any, "The patch."),
+        SUBRESOURCE,
+        USER,
+        NAMESPACE,
+        ANSWER,
+    ],
+);
+
+pub(crate) static DELETE: Shape = Shape::new(
+    "delete",
+    "Deletes an object.",
+    &[
+        KIND,
+        NAME,
+        Field::optional(
+            "propagation",
+            FieldType::Word(&["background", "foreground", "orphan"]),
+            "What becomes of its dependents.",
+        ),
+        Field::optional("grace", FieldType::Duration, "Grace period in whole seconds."),
+        USER,
+        NAMESPACE,
+        ANSWER,
+    ],
+);
+
+pub(crate) static SCALE: Shape = Shape::new(
+    "scale",
+    "Changes the number of replicas through the scale subresource.",
+    &[
+        Field::optional("kind", FieldType::Text, "The object's kind; Deployment if left out."),
+        NAME,
+        Field::required("replicas", FieldType::Whole { min: 0, max: 10_000 }, "How many."),
+        USER,
+        NAMESPACE,
+        ANSWER,
+    ],
+);
+
+const NODE: Field = Field::required("node", FieldType::Text, "The node's name.");
+
+pub(crate) static CORDON: Shape =
+    Shape::new("cordon", "Takes a node out of scheduling.", &[NODE, USER, ANSWER]);
+pub(crate) static UNCORDON: Shape =
+    Shape::new("uncordon", "Gives a node back to scheduling.", &[NODE, USER, ANSWER]);
+
+pub(crate) static BIND: Shape = Shape::new(
+    "bind",
+    "Assigns a pod to a node by a Binding.",
+    &[
+        Field::required("pod", FieldType::Text, "The pod's name."),
+        NODE,
+        Field::optional("uid", FieldType::Text, "The pod's uid as a precondition."),
+        USER,
+        NAMESPACE,
+        ANSWER,
+    ],
+);
+
+pub(crate) static REQUEST: Shape = Shape::new(
+    "request",
+    "Makes any request.",
+    &[
+        Field::required("method", FieldType::Word(METHODS), "The method in capitals."),
+        Field::required("path", FieldType::Text, "The path with its query."),
+        Field::optional("body", FieldType::Any, "A JSON body."),
+        Field::optional(
+            "contentType",
+            FieldType::Text,
+            "The body's media type; application/json if left out.",
+        ),
+        USER,
+        ANSWER,
+    ],
+);
+
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+pub(crate) fn apply(context: &mut Context<'_, '_>, node: &Node) -> Option<Apply> {
+    let fields = context.reader.open(node, &APPLY)?;
+    let objects = match fields.get("manifests") {
+        Some(list) => {
+            let items = context.reader.list(list);
+            if items.is_empty() {
+                context.reader.wrong(&list.span, "no manifest", "write at least one object");
+            }
+            let objects: Vec<Option<Value>> = items.iter().map(|item| manifest(context, item)).collect();
+            objects.into_iter().collect::<Option<_>>()?
+        }
+        None => objects(context, &fields)?,
+    };
+    Some(Apply { objects, api: api(context, &fields, true)? })
+}
+
+pub(crate) fn create(context: &mut Context<'_, '_>, node: &Node) -> Option<Create> {
+    let fields = context.reader.open(node, &CREATE)?;
+    Some(Create { object: object(context, &fields, node)?, api: api(context, &fields, true)? })
+}
+
+pub(crate) fn replace(context: &mut Context<'_, '_>, node: &Node) -> Option<Replace> {
+    let fields = context.reader.open(node, &REPLACE)?;
+    Some(Replace {
+        object: object(context, &fields, node)?,
+        subresource: subresource(context, &fields),
+        api: api(context, &fields, true)?,
+    })
+}
+
+pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch> {
+    let fields = context.reader.open(node, &PATCH)?;
+    let target = target(context, &fields, None);
+    let patch_type = word(context.reader, fields.get("type")?, &PatchType::ALL, PatchType::name)?;
+    let patch = fields.get("patch")?;
+    match (patch_type, &patch.kind) {
+        (PatchType::Json, Kind::List(_)) | (PatchType::Merge | PatchType::Strategic, Kind::Map(_)) => {}
+        (PatchType::Json, _) => {
+            context.reader.wrong(
+                &patch.span,
+                "a JSON patch is a list of operations",
+                "write [{op: replace, path: /spec/x, value: 1}]",
+            );
+        }
+        (PatchType::Merge | PatchType::Strategic, _) => {
+            context.reader.wrong(
+                &patch.span,
+                "this type of patch is a mapping",
+                "write {spec: {…}}, or type: json for a list of operations",
+            );
+        }
+    }
+    if patch_type != PatchType::Json {
+        strings::check_object(context.reader, patch, None);
+    }
+    Some(Patch {
+        target: target?,
+        patch_type,
+        patch: templated(context, patch),
+        subresource: subresource(context, &fields),
+        api: api(context, &fields, true)?,
+    })
+}
+
+pub(crate) fn delete(context: &mut Context<'_, '_>, node: &Node) -> Option<Delete> {
+    let fields = context.reader.open(node, &DELETE)?;
+    let target = target(context, &fields, None);
+    Some(Delete {
+        propagation: fields
+            .get("propagation")
+            .and_then(|node| word(context.reader, node, &Propagation::ALL, Propagation::name)),
+        grace: fields.get("grace").and_then(|node| context.reader.whole_seconds(node)),
+        target: target?,
+        api: api(context, &fields, true)?,
+    })
+}
+
+pub(crate) fn scale(context: &mut Context<'_, '_>, node: &Node) -> Option<Scale> {
+    let fields = context.reader.open(node, &SCALE)?;
+    let target = target(context, &fields, ObjectKind::named("Deployment"));
+    let replicas = context.reader.whole(fields.get("replicas")?, 0..=10_000);
+    Some(Scale { target: target?, replicas: replicas?, api: api(context, &fields, true)? })
+}
+
+pub(crate) fn cordon(context: &mut Context<'_, '_>, node: &Node) -> Option<Cordon> {
+    let fields = context.reader.open(node, &CORDON)?;
+    Some(Cordon { node: text(context, fields.get("node")?)?, on: true, api: api(context, &fields, false)? })
+}
+
+pub(crate) fn uncordon(context: &mut Context<'_, '_>, node: &Node) -> Option<Cordon> {
+    let fields = context.reader.open(node, &UNCORDON)?;
+    Some(Cordon { node: text(context, fields.get("node")?)?, on: false, api: api(context, &fields, false)? })
+}
+
+pub(crate) fn bind(context: &mut Context<'_, '_>, node: &Node) -> Option<Bind> {
+    let fields = context.reader.open(node, &BIND)?;
+    Some(Bind {
+        pod: text(context, fields.get("pod")?)?,
+        node: text(context, fields.get("node")?)?,
+        uid: fields.get("uid").and_then(|node| text(context, node)),
+        api: api(context, &fields, true)?,
+    })
+}
+
+pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<RequestAct> {
+    let fields = context.reader.open(node, &REQUEST)?;
+    let method_node = fields.get("method")?;
+    let method = word(context.reader, method_node, METHODS, |word| word);
+    let path_node = fields.get("path")?;
+    let path = text(context, path_node)?;
+    if !path.starts_with('/') && !path.starts_with("${") {
+        context.reader.wrong(&path_node.span, "a path begins with a slash", format!("write \"/{path}\""));
+    }
+    Some(RequestAct {
+        method: method?.to_owned(),
+        path,
+        body: fields.get("body").map(|node| templated(context, node)),
+        content_type: fields.get("contentType").and_then(|node| text(context, node)),
+        api: api(context, &fields, false)?,
+    })
+}
+
+/// A text that may hold names.
+pub(crate) fn text(context: &mut Context<'_, '_>, node: &Node) -> Option<String> {
+    let text = context.reader.text(node)?;
+    context.check_names(&node.span, &template::names(&text));
+    Some(text)
+}
+
+/// Any value that may hold names.
+pub(crate) fn templated(context: &mut Context<'_, '_>, node: &Node) -> Value {
+    let value = node.to_value();
+    context.check_names(&node.span, &template::names_in(&value));
+    value
+}
+
+/// A kind that is known by name.
+pub(crate) fn kind(context: &mut Context<'_, '_>, node: &Node) -> Option<&'static ObjectKind> {
+    let name = context.reader.text(node)?;
+    let found = ObjectKind::named(&name);
+    if found.is_none() {
+        let known: Vec<&str> = crate::kinds::KINDS.iter().map(|row| row.kind).collect();
+        context.reader.wrong(
+            &node.span,
+            format!("the kind `{name}` is not known here"),
+            suggestion(&name, &known),
+        );
+    }
+    found
+}
+
+fn target(
+    context: &mut Context<'_, '_>,
+    fields: &Fields<'_>,
+    default: Option<&'static ObjectKind>,
+) -> Option<Target> {
+    let kind = match fields.get("kind") {
+        Some(node) => kind(context, node),
+        None => default,
+    };
+    if let (Some(kind), Some(namespace)) = (kind, fields.get("namespace")) {
+        if !kind.namespaced {
+            context.reader.wrong(
+                &namespace.span,
+                format!("a {} has no namespace", kind.kind),
+                "leave it out",
+            );
+        }
+    }
+    let name = text(context, fields.get("name")?);
+    Some(Target { kind: kind?, name: name? })
+}
+
+fn subresource(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<String> {
+    let node = fields.get("subresource")?;
+    word(context.reader, node, SUBRESOURCES, |word| word).map(str::to_owned)
+}
+
+/// The one object of `manifest` or `file`.
+fn object(context: &mut Context<'_, '_>, fields: &Fields<'_>, node: &Node) -> Option<Value> {
+    let mut objects = objects(context, fields)?;
+    if objects.len() != 1 {
+        context.reader.wrong(
+            &node.span,
+            format!("the file holds {} objects", objects.len()),
+            "one object belongs here; `apply` takes several",
+        );
+        return None;
+    }
+    objects.pop()
+}
+
+/// The objects of `manifest` or `file`.
+fn objects(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<Vec<Value>> {
+    if let Some(node) = fields.get("manifest") {
+        return Some(vec![manifest(context, node)?]);
+    }
+    let node = fields.get("file")?;
+    let name = context.reader.text(node)?;
+    let documents = context.documents(node, &name)?;
+    let objects: Vec<Option<Value>> = documents.iter().map(|document| manifest(context, document)).collect();
+    objects.into_iter().collect()
+}
+
+/// One object of a known kind.
+fn manifest(context: &mut Context<'_, '_>, node: &Node) -> Option<Value> {
+    let Kind::Map(_) = &node.kind else {
+        context.reader.wrong(
+            &node.span,
+            format!("an object belongs here, not {}", node.describe()),
+            "write its apiVersion, kind, metadata and spec",
+        );
+        return None;
+    };
+    strings::check_object(context.reader, node, None);
+    let head = node.span.start..node.span.start;
+    for key in ["apiVersion", "kind", "metadata"] {
+        if node.get(key).is_none() {
+            context.reader.wrong(
+                &head,
+                format!("the object has no `{key}`"),
+                "add it; for a body that is wrong on purpose use `request`",
+            );
+            return None;
+        }
+    }
+    let kind = kind(context, node.get("kind")?)?;
+    let version = node.get("apiVersion")?;
+    if version.as_text() != Some(kind.api_version) {
+        context.reader.wrong(
+            &version.span,
+            format!("a {} has another apiVersion than {}", kind.kind, version.describe()),
+            format!("write {}", kind.api_version),
+        );
+    }
+    let metadata = node.get("metadata")?;
+    if metadata.get("name").is_none() && metadata.get("generateName").is_none() {
+        context.reader.wrong(&metadata.span, "the object has no name", "add `name` under metadata");
+    }
+    Some(templated(context, node))
+}
+
+fn api(context: &mut Context<'_, '_>, fields: &Fields<'_>, namespaced: bool) -> Option<Api> {
+    let user = match fields.get("user") {
+        Some(node) => user(context, node)?,
+        None => User::Admin,
+    };
+    let namespace =
+        if namespaced { fields.get("namespace").and_then(|node| text(context, node)) } else { None };
+    let answer = match fields.get("answer") {
+        Some(node) => answer(context, node)?,
+        None => Answer::default(),
+    };
+    Some(Api { user, namespace, answer })
+}
+
+/// Reads an identity.
+pub(crate) fn user(context: &mut Context<'_, '_>, node: &Node) -> Option<User> {
+    let written = text(context, node)?;
+    match written.split_once(':') {
+        None if written == "admin" => Some(User::Admin),
+        None if written == "anonymous" => Some(User::Anonymous),
+        Some(("board", board)) => {
+            context.check_board(&node.span, board);
+            Some(User::Board(board.to_owned()))
+        }
+        Some(("token", token)) => Some(User::Token(token.to_owned())),
+        Some(_) | None => {
+            context.reader.wrong(
+                &node.span,
+                format!("`{written}` is no identity"),
+                "write admin, anonymous, board:a or token:TEXT",
+            );
+            None
+        }
+    }
+}
+
+fn answer(context: &mut Context<'_, '_>, node: &Node) -> Option<Answer> {
+    let fields = context.reader.open(node, &ANSWER_SHAPE)?;
+    let status = match fields.get("status") {
+        None => Vec::new(),
+        Some(node) => {
+            let nodes = match &node.kind {
+                Kind::List(items) => items.as_slice(),
+                Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Map(_) => {
+                    std::slice::from_ref(node)
+                }
+            };
+            nodes
+                .iter()
+                .filter_map(|node| context.reader.whole(node, 100..=599))
+                .filter_map(|code| u16::try_from(code).ok())
+                .collect()
+        }
+    };
+    let body = match fields.get("match") {
+        Some(node) => Some(pattern(context, node)?),
+        None => None,
+    };
+    Some(Answer { status, body })
+}
+
+/// A pattern that may hold names.
+pub(crate) fn pattern(context: &mut Context<'_, '_>, node: &Node) -> Option<pattern::Pattern> {
+    let pattern = pattern::read(context.reader, node, None)?;
+    context.check_names(&node.span, &pattern.names());
+    Some(pattern)
+}

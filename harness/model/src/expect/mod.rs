@@ -1,0 +1,199 @@
+//! Expectations: what must be seen, and when.
+
+pub(crate) mod read;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::act::User;
+use crate::expr::{Instant, Length};
+use crate::kinds::ObjectKind;
+use crate::path::Path;
+use crate::pattern::{Count, Pattern};
+
+/// Which objects are looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selector {
+    /// Their kind.
+    pub kind: &'static ObjectKind,
+    /// Their names; any if absent.
+    pub names: Option<Vec<String>>,
+    /// Where they are.
+    pub namespace: NamespaceScope,
+    /// Labels they must have.
+    pub labels: BTreeMap<String, String>,
+    /// Values they must have at these places.
+    pub fields: Vec<(Path, Value)>,
+}
+
+/// In which namespaces objects are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NamespaceScope {
+    /// The trial's own.
+    Trial,
+    /// That one.
+    Named(String),
+    /// All of them, and none for kinds that have none.
+    All,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// Objects, as states over time; Events as occurrences.
+    Objects(Selector),
+    /// Lines of a board's console, as occurrences.
+    Console {
+        /// The board.
+        board: String,
+        /// A regular expression.
+        matches: String,
+    },
+    /// Requests of the scenario, as occurrences.
+    Requests(RequestFilter),
+}
+
+/// Which requests are looked at.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RequestFilter {
+    /// In capitals.
+    pub method: Option<String>,
+    /// With its query.
+    pub path: Option<Pattern>,
+    /// Under which identity.
+    pub user: Option<User>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// What the answer looks like.
+    pub body: Option<Pattern>,
+}
+
+/// What is to be so, or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// What is looked at.
+    pub subject: Subject,
+    /// What objects must look like; that they are there is enough if absent.
+    pub pattern: Option<Pattern>,
+    /// How many; if absent at least one, and all where names are given.
+    pub count: Option<Count>,
+}
+
+impl Observation {
+    /// Whether it is counted in occurrences within a window, not as a state at an instant.
+    pub fn is_occurrence(&self) -> bool {
+        match &self.subject {
+            Subject::Objects(selector) => selector.kind.kind == "Event",
+            Subject::Console { .. } | Subject::Requests(_) => true,
+        }
+    }
+}
+
+/// When it must become so.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExpectWindow {
+    /// At some time from `from` until `length` later; what already is so is fine.
+    Within {
+        /// Where the window opens.
+        from: Instant,
+        /// How long it is.
+        length: Length,
+    },
+    /// The onset is not before `not_before` and not after `not_after`.
+    Between {
+        /// Before it is too early.
+        not_before: Instant,
+        /// After it is too late.
+        not_after: Instant,
+    },
+}
+
+/// It becomes so inside the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expect {
+    /// What.
+    pub what: Observation,
+    /// When.
+    pub window: ExpectWindow,
+}
+
+/// From when until when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    /// Where it opens.
+    pub from: Instant,
+    /// Where it closes.
+    pub until: Instant,
+}
+
+/// It is not so at any time in the span.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Never {
+    /// What.
+    pub what: Observation,
+    /// When.
+    pub span: Span,
+}
+
+/// It is so at every time in the span.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Always {
+    /// What.
+    pub what: Observation,
+    /// When.
+    pub span: Span,
+}
+
+/// A field keeps its value throughout the span.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unchanged {
+    /// Of which objects.
+    pub of: Selector,
+    /// Which field.
+    pub field: Path,
+    /// When.
+    pub span: Span,
+}
+
+/// Each instant is not before the one in front of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Names of steps.
+    pub names: Vec<String>,
+}
+
+/// Values of one object become names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capture {
+    /// Which object; exactly one.
+    pub of: Selector,
+    /// What it must look like.
+    pub pattern: Option<Pattern>,
+    /// Names, and where their values stand.
+    pub fields: Vec<(String, Path)>,
+    /// How long to wait for it.
+    pub within: Length,
+}
+
+impl fmt::Display for Selector {
+    /// `Pod web-1`, `Pods a, b`, `any Event`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.names.as_deref() {
+            Some([name]) => write!(f, "{} {name}", self.kind.kind)?,
+            Some(names) => write!(f, "{}s {}", self.kind.kind, names.join(", "))?,
+            None => write!(f, "any {}", self.kind.kind)?,
+        }
+        if let NamespaceScope::Named(namespace) = &self.namespace {
+            write!(f, " in {namespace}")?;
+        }
+        for (index, (key, value)) in self.labels.iter().enumerate() {
+            write!(f, "{}{key}={value}", if index == 0 { " with " } else { ", " })?;
+        }
+        for (path, value) in &self.fields {
+            write!(f, " where {path} is {value}")?;
+        }
+        Ok(())
+    }
+}

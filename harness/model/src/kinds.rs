@@ -1,0 +1,94 @@
+//! The kinds of objects that scenarios may name by kind alone, and where the API keeps them.
+//!
+//! Written from Kubernetes' documentation, not shared with the control plane under test.
+
+/// One kind.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ObjectKind {
+    /// `Pod`.
+    pub kind: &'static str,
+    /// `v1`, `apps/v1`.
+    pub api_version: &'static str,
+    /// `pods`: the name in paths, and of the history's stream.
+    pub plural: &'static str,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+const fn row(
+    kind: &'static str,
+    api_version: &'static str,
+    plural: &'static str,
+    namespaced: bool,
+) -> ObjectKind {
+    ObjectKind { kind, api_version, plural, namespaced }
+}
+
+/// Every known kind.
+pub static KINDS: [ObjectKind; 15] = [
+    row("Namespace", "v1", "namespaces", false),
+    row("Node", "v1", "nodes", false),
+    row("Pod", "v1", "pods", true),
+    row("Lease", "coordination.k8s.io/v1", "leases", true),
+    row("Event", "v1", "events", true),
+    row("Service", "v1", "services", true),
+    row("ServiceAccount", "v1", "serviceaccounts", true),
+    row("ConfigMap", "v1", "configmaps", true),
+    row("Secret", "v1", "secrets", true),
+    row("Endpoints", "v1", "endpoints", true),
+    row("Deployment", "apps/v1", "deployments", true),
+    row("ReplicaSet", "apps/v1", "replicasets", true),
+    row("DaemonSet", "apps/v1", "daemonsets", true),
+    row("Job", "batch/v1", "jobs", true),
+    row("EndpointSlice", "discovery.k8s.io/v1", "endpointslices", true),
+];
+
+/// The namespace in which nodes' leases live.
+pub const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+impl ObjectKind {
+    /// The kind of that name.
+    pub fn named(kind: &str) -> Option<&'static ObjectKind> {
+        KINDS.iter().find(|row| row.kind == kind)
+    }
+
+    /// The kind whose plural is that.
+    pub fn of_stream(plural: &str) -> Option<&'static ObjectKind> {
+        KINDS.iter().find(|row| row.plural == plural)
+    }
+
+    /// The path of the collection: `/api/v1/namespaces/NS/pods`; without a namespace, that of all namespaces.
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
+        match namespace {
+            Some(namespace) if self.namespaced => {
+                format!("{root}/{}/namespaces/{namespace}/{}", self.api_version, self.plural)
+            }
+            Some(_) | None => format!("{root}/{}/{}", self.api_version, self.plural),
+        }
+    }
+
+    /// The path of one object: `/api/v1/namespaces/NS/pods/NAME`.
+    pub fn object_path(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.collection_path(Some(namespace)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_of_the_api() {
+        let path =
+            |kind, namespace, name| ObjectKind::named(kind).expect("known").object_path(namespace, name);
+        assert_eq!(path("Node", "x", "a"), "/api/v1/nodes/a");
+        assert_eq!(path("Pod", "x", "p"), "/api/v1/namespaces/x/pods/p");
+        assert_eq!(
+            path("Lease", LEASE_NAMESPACE, "a"),
+            "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a"
+        );
+        let jobs = ObjectKind::of_stream("jobs").expect("known");
+        assert_eq!(jobs.collection_path(None), "/apis/batch/v1/jobs");
+    }
+}

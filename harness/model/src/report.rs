@@ -1,0 +1,250 @@
+//! Reports: what a run was made of, and what came of each scenario and each requirement.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Catalogue, Feature, Profile};
+use crate::constants::Constants;
+use crate::rig::RigKind;
+
+/// What came of a scenario or a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// As it must be.
+    Pass,
+    /// The rig lacks something.
+    Skipped,
+    /// Not as it must be, and known to be so, with a reference.
+    KnownLimitation,
+    /// What was recorded does not settle it.
+    Undecided,
+    /// Rig or harness failed.
+    InfraError,
+    /// Not as it must be.
+    Fail,
+}
+
+impl Outcome {
+    /// Every outcome, the worse the later.
+    pub const ALL: [Outcome; 6] = [
+        Outcome::Pass,
+        Outcome::Skipped,
+        Outcome::KnownLimitation,
+        Outcome::Undecided,
+        Outcome::InfraError,
+        Outcome::Fail,
+    ];
+
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Skipped => "skipped",
+            Outcome::KnownLimitation => "known-limitation",
+            Outcome::Undecided => "undecided",
+            Outcome::InfraError => "infra-error",
+            Outcome::Fail => "fail",
+        }
+    }
+
+    /// Whether a test runner may call it green.
+    pub fn is_green(self) -> bool {
+        match self {
+            Outcome::Pass | Outcome::Skipped | Outcome::KnownLimitation => true,
+            Outcome::Undecided | Outcome::InfraError | Outcome::Fail => false,
+        }
+    }
+}
+
+/// How far inside its window something was. Microseconds; negative: outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Margins {
+    /// From the earliest allowed instant to the thing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_micros: Option<i64>,
+    /// From the thing to the latest allowed instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_micros: Option<i64>,
+    /// How uncertain both are.
+    pub uncertainty_micros: u64,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// `rigor.dev/v1alpha1`.
+    pub api_version: String,
+    /// `ConformanceReport`.
+    pub kind: String,
+    /// When it began, RFC 3339; absent in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The seed of everything drawn.
+    pub seed: u64,
+    /// What it ran on.
+    pub rig: RigReport,
+    /// Every constant in force.
+    pub constants: Constants,
+    /// How many scenarios came out how.
+    pub summary: BTreeMap<String, usize>,
+    /// Every trial, by name.
+    pub scenarios: Vec<ScenarioReport>,
+    /// Every requirement that a trial cites, by id.
+    pub requirements: Vec<RequirementReport>,
+    /// Ids of core requirements of the profile that no trial cites.
+    pub not_shown: Vec<String>,
+}
+
+/// What a run ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RigReport {
+    /// The rig's name.
+    pub name: String,
+    /// Its sort.
+    pub kind: RigKind,
+    /// The machine its boards are.
+    pub machine: String,
+    /// The emulator's own words about its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulator: Option<String>,
+    /// SHA-256 of the firmware image, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware_sha256: Option<String>,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScenarioReport {
+    /// The trial's name: `NAME` or `NAME/CASE`.
+    pub name: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Ids of requirements.
+    pub requirements: Vec<String>,
+    /// Why, where it is not a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How long it took, in microseconds of the rig's time.
+    pub length_micros: u64,
+    /// Constants that differ from the rig's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constants: BTreeMap<String, String>,
+    /// Its steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepReport>,
+    /// Files with evidence, relative to the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepReport {
+    /// `steps 3`, `setup 1`.
+    pub step: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How far inside its window it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Margins>,
+}
+
+/// What came of a requirement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequirementReport {
+    /// Its id.
+    pub id: String,
+    /// Whose behaviour it is.
+    pub profile: Profile,
+    /// Whether core conformance needs it.
+    pub feature: Feature,
+    /// The worst outcome of the trials that cite it; skipped only if all of them were.
+    pub outcome: Outcome,
+    /// The trials that cite it.
+    pub scenarios: Vec<String>,
+}
+
+/// Rolls trials up by requirement: the worst outcome counts, and a skipped trial only where no other ran.
+pub fn roll_up(catalogue: &Catalogue, scenarios: &[ScenarioReport]) -> Vec<RequirementReport> {
+    catalogue
+        .iter()
+        .filter_map(|requirement| {
+            let citing: Vec<&ScenarioReport> =
+                scenarios.iter().filter(|scenario| scenario.requirements.contains(&requirement.id)).collect();
+            let outcome = citing
+                .iter()
+                .map(|scenario| scenario.outcome)
+                .filter(|outcome| *outcome != Outcome::Skipped)
+                .max()
+                .or_else(|| citing.first().map(|_| Outcome::Skipped))?;
+            Some(RequirementReport {
+                id: requirement.id.clone(),
+                profile: requirement.profile,
+                feature: requirement.feature,
+                outcome,
+                scenarios: citing.iter().map(|scenario| scenario.name.clone()).collect(),
+            })
+        })
+        .collect()
+}
+
+/// How many trials came out how, by the outcome's word; every outcome is there.
+pub fn summarise(scenarios: &[ScenarioReport]) -> BTreeMap<String, usize> {
+    Outcome::ALL
+        .into_iter()
+        .map(|outcome| {
+            (
+                outcome.name().to_owned(),
+                scenarios.iter().filter(|scenario| scenario.outcome == outcome).count(),
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(name: &str, outcome: Outcome) -> ScenarioReport {
+        ScenarioReport {
+            name: name.to_owned(),
+            outcome,
+            requirements: vec!["NODE-03".to_owned()],
+            reason: None,
+            length_micros: 0,
+            constants: BTreeMap::new(),
+            steps: Vec::new(),
+            evidence: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_worst_outcome_counts_and_skipped_only_alone() {
+        let source = "version: 2\nareas: {node: [{id: NODE-03, profile: kube32, must: one}, {id: NODE-04, profile: kube32, must: two}]}\n";
+        let catalogue = Catalogue::parse("c.yaml", source).expect("a catalogue");
+        let check = |outcomes: &[Outcome], expected: Outcome| {
+            let trials: Vec<ScenarioReport> = outcomes
+                .iter()
+                .enumerate()
+                .map(|(index, outcome)| trial(&format!("t{index}"), *outcome))
+                .collect();
+            let rolled = roll_up(&catalogue, &trials);
+            assert_eq!(rolled.len(), 1, "NODE-04 is cited by nobody");
+            assert_eq!(rolled[0].outcome, expected, "{outcomes:?}");
+            assert_eq!(summarise(&trials).values().sum::<usize>(), trials.len());
+        };
+        check(&[Outcome::Pass, Outcome::Skipped], Outcome::Pass);
+        check(&[Outcome::Skipped, Outcome::Skipped], Outcome::Skipped);
+        check(&[Outcome::Pass, Outcome::Undecided], Outcome::Undecided);
+        check(&[Outcome::Fail, Outcome::InfraError], Outcome::Fail);
+        check(&[Outcome::KnownLimitation, Outcome::Pass], Outcome::KnownLimitation);
+    }
+}

@@ -1,0 +1,451 @@
+//! Steps: one verb each, and perhaps a name for the instant. Repeats and tables are unrolled before
+//! anything is read, so that a plan is one row of steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+use crate::expect::read::is_reserved;
+use crate::expr::{Expr, Instant, Length};
+use crate::mistake::{Mistake, place, suggestion};
+use crate::reader::Reader;
+use crate::verbs::{Action, Class, FOR_EACH, REPEAT, Verb};
+use crate::yaml::{self, Kind, Node};
+
+/// The part of a scenario a step stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// What has to be there before the scenario proper.
+    Setup,
+    /// The scenario proper.
+    Steps,
+    /// Always run; never changes the verdict.
+    Cleanup,
+}
+
+impl Section {
+    /// The key in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Section::Setup => "setup",
+            Section::Steps => "steps",
+            Section::Cleanup => "cleanup",
+        }
+    }
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Where it stands.
+    pub section: Section,
+    /// Its place among the steps, for people: `3`, or `4.2.1` for round 2 of the repeat at 4.
+    pub number: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// The step as it is written, on one line.
+    pub sentence: String,
+    /// The name of its instant.
+    pub name: Option<String>,
+    /// What it does or expects.
+    pub action: Action,
+}
+
+/// Reads files that a scenario names; paths are relative to the scenario.
+pub type Files<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// What steps may refer to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope {
+    /// The boards.
+    pub boards: Vec<String>,
+    /// Nodes that the scenario plays, anywhere.
+    pub played: BTreeSet<String>,
+    /// Names of all steps.
+    pub all_names: BTreeSet<String>,
+    /// Names of the steps so far.
+    pub names: BTreeSet<String>,
+    /// Names in `${…}` that have a value while the trial runs, so far.
+    pub values: BTreeSet<String>,
+    /// Whether any node's name may stand where a board's is asked for.
+    pub observe: bool,
+}
+
+/// Everything that reading a step needs.
+pub(crate) struct Context<'r, 's> {
+    pub reader: &'r mut Reader<'s>,
+    pub scope: Scope,
+    pub files: &'r Files<'r>,
+    pub section: Section,
+}
+
+/// A step before it is read.
+pub(crate) struct RawStep {
+    pub section: Section,
+    pub number: String,
+    pub node: Node,
+}
+
+/// Whether a text can name a step or a value.
+pub(crate) fn is_instant_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// Lays out a list of steps in one row: repeats are unrolled and static values filled in.
+pub(crate) fn unroll(
+    reader: &mut Reader<'_>,
+    section: Section,
+    list: &Node,
+    prefix: &str,
+    values: &BTreeMap<String, Value>,
+    row: &mut Vec<RawStep>,
+) {
+    for (index, item) in reader.list(list).iter().enumerate() {
+        if row.len() > MAX_STEPS {
+            reader.wrong(&list.span, format!("more than {MAX_STEPS} steps"), "repeat less often");
+            return;
+        }
+        let number = format!("{prefix}{}", index + 1);
+        let structure = match &item.kind {
+            Kind::Map(entries) if entries.len() == 1 => Verb::named(&entries[0].key)
+                .filter(|verb| verb.class() == Class::Structure)
+                .zip(Some(&entries[0].value)),
+            _ => None,
+        };
+        match structure {
+            Some((Verb::Repeat, body)) => {
+                let Some(fields) = reader.open(body, &REPEAT) else { continue };
+                let times = fields
+                    .get("times")
+                    .map(|node| node.with_values(values))
+                    .and_then(|node| reader.whole(&node, 1..=1000));
+                let (Some(times), Some(steps)) = (times, fields.get("steps")) else { continue };
+                for round in 1..=times {
+                    let mut values = values.clone();
+                    values.insert("round".to_owned(), json!(round));
+                    unroll(reader, section, steps, &format!("{number}.{round}."), &values, row);
+                }
+            }
+            Some((_, body)) => {
+                let Some(fields) = reader.open(body, &FOR_EACH) else { continue };
+                let (Some(name), Some(items), Some(steps)) =
+                    (fields.get("name"), fields.get("in"), fields.get("steps"))
+                else {
+                    continue;
+                };
+                let Some(name) = reader.text(name) else { continue };
+                let items = items.with_values(values);
+                for (turn, value) in reader.list(&items).iter().enumerate() {
+                    let mut values = values.clone();
+                    values.insert(name.clone(), value.to_value());
+                    unroll(reader, section, steps, &format!("{number}.{}.", turn + 1), &values, row);
+                }
+            }
+            None => row.push(RawStep { section, number, node: item.with_values(values) }),
+        }
+    }
+}
+
+/// How many steps a plan may have when it is unrolled.
+const MAX_STEPS: usize = 20_000;
+
+/// Collects what later steps may refer to: names, captures and played nodes.
+pub(crate) fn survey(row: &[RawStep], scope: &mut Scope) {
+    for raw in row {
+        survey_step(&raw.node, scope);
+    }
+}
+
+fn survey_step(node: &Node, scope: &mut Scope) {
+    if let Some(name) = node.get("as").and_then(Node::as_text) {
+        scope.all_names.insert(name.to_owned());
+    }
+    if let Some(name) = node.get("node").and_then(|node| node.get("name")).and_then(Node::as_text) {
+        scope.played.insert(name.to_owned());
+    }
+    if let Some(Kind::List(acts)) = node.get("parallel").map(|node| &node.kind) {
+        acts.iter().for_each(|act| survey_step(act, scope));
+    }
+}
+
+impl<'s> Context<'_, 's> {
+    /// Reads a step and then lets later steps refer to it.
+    pub fn step(&mut self, raw: &RawStep) -> Option<Step> {
+        self.section = raw.section;
+        self.read_step(&raw.node, &raw.number)
+    }
+
+    fn read_step(&mut self, node: &Node, number: &str) -> Option<Step> {
+        let Kind::Map(entries) = &node.kind else {
+            self.reader.wrong(
+                &node.span,
+                format!("a step is a mapping with one verb, not {}", node.describe()),
+                "write for example `- power: {board: a, do: cut}`",
+            );
+            return None;
+        };
+        let verbs: Vec<_> =
+            entries.iter().filter_map(|entry| Verb::named(&entry.key).map(|verb| (verb, entry))).collect();
+        let words: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
+        for entry in entries.iter().filter(|entry| Verb::named(&entry.key).is_none() && entry.key != "as") {
+            let message = if verbs.is_empty() {
+                format!("there is no verb `{}`", entry.key)
+            } else {
+                format!("beside `{}` only `as` may stand, not `{}`", verbs[0].1.key, entry.key)
+            };
+            let inside = verbs.first().and_then(|(verb, _)| inner_key(*verb, &entry.key));
+            let remedy = inside.unwrap_or_else(|| suggestion(&entry.key, &words));
+            self.reader.wrong(&entry.key_span, message, remedy);
+        }
+        let (verb, entry) = match verbs.as_slice() {
+            [only] => *only,
+            [] => {
+                if entries.iter().all(|entry| entry.key == "as") {
+                    self.reader.wrong(
+                        &node.span,
+                        "a step without a verb",
+                        format!("add one of {}", words.join(", ")),
+                    );
+                }
+                return None;
+            }
+            [first, second, ..] => {
+                self.reader.wrong(
+                    &second.1.key_span,
+                    format!("a step has one verb, and here are `{}` and `{}`", first.1.key, second.1.key),
+                    "make two steps of it: each begins with `- `",
+                );
+                return None;
+            }
+        };
+        if verb.class() == Class::Structure {
+            self.reader.wrong(
+                &entry.key_span,
+                format!("`{}` takes no `as`, and does not stand in parallel", verb.name()),
+                "name the steps inside",
+            );
+            return None;
+        }
+        let action = verb.read(self, &entry.value);
+        let name = node.get("as").and_then(|node| self.name(node));
+        if let Some(name) = &name {
+            self.scope.names.insert(name.clone());
+        }
+        let action = action?;
+        if let Action::Capture(capture) = &action {
+            self.scope.values.extend(capture.fields.iter().map(|(name, _)| name.clone()));
+        }
+        if self.scope.observe && verb.class() == Class::Act {
+            self.reader.wrong(
+                &entry.key_span,
+                format!("an observed scenario does nothing, so it has no `{}`", verb.name()),
+                "leave it out, or leave out `observe`",
+            );
+        }
+        Some(Step {
+            section: self.section,
+            number: number.to_owned(),
+            line: place(self.reader.source(), node.span.start).0,
+            sentence: sentence(self.reader.source(), &node.span),
+            name,
+            action,
+        })
+    }
+
+    fn name(&mut self, node: &Node) -> Option<String> {
+        let name = self.reader.text(node)?;
+        if !is_instant_name(&name) {
+            self.reader.wrong(
+                &node.span,
+                format!("`{name}` cannot name an instant"),
+                "use letters and digits, beginning with a small letter; a hyphen would be a minus",
+            );
+            return None;
+        }
+        if is_reserved(&name) {
+            self.reader.wrong(&node.span, format!("`{name}` is a word of the language"), "use another name");
+            return None;
+        }
+        Some(name)
+    }
+
+    /// An instant; a duration counts from the step's begin.
+    pub fn instant(&mut self, node: &Node) -> Option<Instant> {
+        let instant = match self.expr(node)? {
+            Expr::Instant(instant) => instant,
+            Expr::Length(length) => Instant::Plus(Box::new(Instant::Begin), length),
+        };
+        for name in instant.nodes() {
+            self.check_node(&node.span, name);
+        }
+        Some(instant)
+    }
+
+    /// A duration.
+    pub fn length(&mut self, node: &Node) -> Option<Length> {
+        match self.expr(node)? {
+            Expr::Length(length) => Some(length),
+            Expr::Instant(instant) => {
+                self.reader.wrong(
+                    &node.span,
+                    format!("a duration belongs here; `{instant}` is an instant"),
+                    "write a duration such as 5s or checkPeriod + slack",
+                );
+                None
+            }
+        }
+    }
+
+    fn expr(&mut self, node: &Node) -> Option<Expr> {
+        let all: Vec<&str> = self.scope.all_names.iter().map(String::as_str).collect();
+        let expr = self.reader.expr(node, Some(&all))?;
+        if let Expr::Instant(instant) = &expr {
+            if let Some(later) =
+                instant.step_names().into_iter().find(|name| !self.scope.names.contains(*name))
+            {
+                self.reader.wrong(
+                    &node.span,
+                    format!("`{later}` names this step or a later one"),
+                    "refer to steps further up only",
+                );
+                return None;
+            }
+        }
+        Some(expr)
+    }
+
+    /// Notes names in `${…}` that nothing fills in.
+    pub fn check_names(&mut self, span: &Range<usize>, used: &[&str]) {
+        self.reader.check_names(span, used, &self.scope.values);
+    }
+
+    /// Whether the trial has a board of that name.
+    pub fn is_board(&self, name: &str) -> bool {
+        self.scope.boards.iter().any(|board| board == name)
+    }
+
+    /// Notes a board that the trial does not have.
+    pub fn check_board(&mut self, span: &Range<usize>, board: &str) {
+        if !self.is_board(board) && !self.scope.observe {
+            let remedy = match self.scope.boards.as_slice() {
+                [] => "ask for boards: spec.rig.boards".to_owned(),
+                boards => format!("its boards are {}; ask for more with spec.rig.boards", boards.join(", ")),
+            };
+            self.reader.wrong(span, format!("the scenario has no board `{board}`"), remedy);
+        }
+    }
+
+    /// Notes a node that is neither a board nor played.
+    fn check_node(&mut self, span: &Range<usize>, node: &str) {
+        if !self.is_board(node) && !self.scope.played.contains(node) && !self.scope.observe {
+            let known: Vec<&str> =
+                self.scope.boards.iter().chain(&self.scope.played).map(String::as_str).collect();
+            self.reader.wrong(
+                span,
+                format!("`{node}` is neither a board nor a played node"),
+                suggestion(node, &known),
+            );
+        }
+    }
+
+    /// The documents of a file that a step names. Mistakes in it are reported at the step.
+    pub fn documents(&mut self, node: &Node, name: &str) -> Option<Vec<Node>> {
+        let source = match (self.files)(name) {
+            Ok(source) => source,
+            Err(error) => {
+                self.reader.wrong(
+                    &node.span,
+                    format!("the file `{name}` cannot be read: {error}"),
+                    "paths are relative to the scenario",
+                );
+                return None;
+            }
+        };
+        let mut mistakes = Vec::new();
+        let documents = yaml::parse_documents(&source, &mut mistakes);
+        for mistake in mistakes {
+            let (line, column) = place(&source, mistake.span.start);
+            let message = format!("in {name}, line {line}, column {column}: {}", mistake.message);
+            self.reader.mistakes.push(Mistake { span: node.span.clone(), message, remedy: mistake.remedy });
+        }
+        if documents.is_empty() {
+            self.reader.wrong(&node.span, format!("the file `{name}` holds no object"), "write at least one");
+            return None;
+        }
+        // Places in another file mean nothing here: what is wrong with its objects is told at the step.
+        Some(documents.into_iter().map(|document| moved(document, &node.span)).collect())
+    }
+}
+
+/// The node with all of it at one place.
+fn moved(node: Node, span: &Range<usize>) -> Node {
+    let kind = match node.kind {
+        Kind::List(items) => Kind::List(items.into_iter().map(|item| moved(item, span)).collect()),
+        Kind::Map(entries) => Kind::Map(
+            entries
+                .into_iter()
+                .map(|entry| yaml::Entry {
+                    key: entry.key,
+                    key_span: span.clone(),
+                    value: moved(entry.value, span),
+                })
+                .collect(),
+        ),
+        other => other,
+    };
+    Node { span: span.clone(), kind }
+}
+
+/// Where a key that stands beside a verb may have been meant to stand.
+fn inner_key(verb: Verb, key: &str) -> Option<String> {
+    match verb.value() {
+        crate::shape::FieldType::Shape(shape) if shape.keys().contains(&key) => Some(format!(
+            "`{key}` belongs inside `{}`: indent it further, or move it into the braces",
+            verb.name()
+        )),
+        _ => None,
+    }
+}
+
+/// Reads `parallel`: acts only.
+pub(crate) fn parallel(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<Step>> {
+    let items = context.reader.list(node);
+    if items.is_empty() {
+        context.reader.wrong(&node.span, "nothing to do in parallel", "write a list of acts");
+        return None;
+    }
+    let steps: Vec<Option<Step>> = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            let step = context.read_step(item, &format!("{}", index + 1))?;
+            let verb = step.action.verb();
+            if verb.class() != Class::Act || matches!(verb, Verb::Wait | Verb::Parallel) {
+                context.reader.wrong(
+                    &item.span,
+                    format!("`{}` cannot stand in parallel", verb.name()),
+                    "only acts can; put it after the parallel step",
+                );
+                return None;
+            }
+            Some(step)
+        })
+        .collect();
+    steps.into_iter().collect()
+}
+
+/// The source of a step on one line, without the list's dash.
+fn sentence(source: &str, span: &Range<usize>) -> String {
+    let text = source.get(span.clone()).unwrap_or_default();
+    let mut line = text
+        .lines()
+        .map(|line| line.trim().split(" #").next().unwrap_or_default().trim())
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect::<Vec<_>>()
+        .join(" ");
+    if line.chars().count() > 400 {
+        line = line.chars().take(399).chain(['…']).collect();
+    }
+    line
+}

@@ -1,0 +1,93 @@
+//! The files that ship with the product are right: catalogue, documents, schema.
+
+use std::collections::BTreeSet;
+
+use rigor_model::catalogue::Catalogue;
+use rigor_model::constants::Constant;
+use rigor_model::scenario::Capability;
+use rigor_model::shape::FieldType;
+use rigor_model::{Rig, Scenario, Verb};
+
+const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
+const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
+
+fn catalogue() -> Catalogue {
+    Catalogue::parse("suites/requirements.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+#[test]
+fn the_catalogue_is_read_whole() {
+    let catalogue = catalogue();
+    assert_eq!(catalogue.iter().count(), CATALOGUE.matches("- id: ").count());
+    let unknown = catalogue.get("NODE-07").expect("NODE-07");
+    assert_eq!(unknown.area, "node-lifecycle");
+    assert_eq!(unknown.bounds[0].not_before.as_deref(), Some("leaseDuration + noExecuteDelay"));
+    assert_eq!(
+        unknown.bounds[0].not_after.as_deref(),
+        Some("leaseDuration + noExecuteDelay + checkPeriod + slack")
+    );
+}
+
+#[test]
+fn the_reference_names_everything() {
+    for verb in Verb::ALL {
+        assert!(REFERENCE.contains(&format!("`{}`", verb.name())), "the reference lacks `{}`", verb.name());
+        if let FieldType::Shape(shape) = verb.value() {
+            for key in shape.keys() {
+                let named =
+                    REFERENCE.contains(&format!("`{key}`")) || REFERENCE.contains(&format!("`{key}: "));
+                assert!(named, "the reference lacks `{key}` of {}", verb.name());
+            }
+        }
+    }
+    for word in Constant::ALL.map(Constant::name).into_iter().chain(Capability::ALL.map(Capability::name)) {
+        assert!(REFERENCE.contains(&format!("`{word}`")), "the reference lacks `{word}`");
+    }
+    for operator in rigor_model::pattern::OPERATORS {
+        assert!(REFERENCE.contains(operator), "the reference lacks {operator}");
+    }
+}
+
+#[test]
+fn the_whole_file_of_the_reference_is_right() {
+    let begin = REFERENCE.find("```yaml\n").expect("an example") + "```yaml\n".len();
+    let end = begin + REFERENCE[begin..].find("```").expect("its end");
+    let scenarios =
+        Scenario::parse("example.yaml", &REFERENCE[begin..end], &catalogue(), &|_| Err("no files".into()))
+            .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(scenarios[0].plan.len(), 8);
+    let needs: Vec<&str> = scenarios[0].needs.iter().map(|need| need.name()).collect();
+    assert_eq!(needs, ["power"]);
+}
+
+#[test]
+fn the_steps_of_the_reference_are_right() {
+    let snippets = REFERENCE.split("```yaml\n").skip(2).filter_map(|rest| rest.split("```").next());
+    let mut verbs = BTreeSet::new();
+    for snippet in snippets.filter(|snippet| snippet.starts_with("- ")) {
+        let indented: String = snippet.lines().map(|line| format!("    {line}\n")).collect();
+        let source = format!(
+            "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: x, requirements: [NODE-03], profile: kube32}}\nspec:\n  rig: {{boards: 2}}\n  steps:\n{indented}"
+        );
+        let scenarios = Scenario::parse("snippet.yaml", &source, &catalogue(), &|_| Err("no files".into()))
+            .unwrap_or_else(|mistakes| panic!("{snippet}\n{mistakes}"));
+        verbs.extend(scenarios[0].plan.iter().map(|step| step.action.verb()));
+    }
+    assert!(verbs.contains(&Verb::Bind) && verbs.contains(&Verb::Node));
+}
+
+#[test]
+fn the_schemas_are_current() {
+    for (name, schema) in [("scenario", Scenario::schema()), ("rig", Rig::schema())] {
+        let path = format!("{}/../../suites/schema/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let wanted = format!("{}\n", serde_json::to_string_pretty(&schema).expect("json"));
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(&path, &wanted).expect("written");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == wanted,
+            "{path} is out of date: run UPDATE_SCHEMA=1 cargo test -p rigor-model the_schemas"
+        );
+    }
+}
