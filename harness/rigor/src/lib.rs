@@ -4,4 +4,6 @@ pub mod dispatch;
 pub mod filter;
 pub mod outcome;
 pub mod report;
+pub mod runner;
+pub mod suite;
 pub mod terminal;

@@ -1,0 +1,306 @@
+//! The scenario files: where they are, what their trials are called, reading them.
+//!
+//! A file directly in `suites/<area>/` whose apiVersion is ours is a scenario; its trials are called
+//! `area/file` or `area/file/case`, so that listing reads heads only and one name leads to one file.
+
+use rigor_model::Mistakes;
+use rigor_model::catalogue::Catalogue;
+use rigor_model::scenario::{Head, Scenario};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Why a file or suite cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// A file or folder cannot be read.
+    #[error("{path}: {problem}; {remedy}")]
+    Unreadable {
+        /// Which one.
+        path: String,
+        /// Why.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A file has mistakes.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+}
+
+/// One scenario file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ScenarioFile {
+    area: String,
+    stem: String,
+    path: PathBuf,
+}
+
+impl ScenarioFile {
+    /// The file at `path`; its folder is its area.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        let text = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+        let area =
+            path.parent().and_then(|parent| text(parent.file_name())).unwrap_or_else(|| ".".to_owned());
+        Self { area, stem: text(path.file_stem()).unwrap_or_default(), path: path.to_owned() }
+    }
+
+    /// `area/file`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.area, self.stem)
+    }
+
+    /// The name of a trial of this file.
+    #[must_use]
+    pub fn trial(&self, case: Option<&str>) -> String {
+        match case {
+            Some(case) => format!("{}/{case}", self.name()),
+            None => self.name(),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads its head only.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its head has mistakes.
+    pub fn head(&self) -> Result<Head, SuiteError> {
+        Ok(Head::read(&self.shown(), &read(&self.path)?)?)
+    }
+
+    /// Reads it whole: a scenario a row of its table.
+    ///
+    /// # Errors
+    /// The file cannot be read, has mistakes, or is called otherwise than its scenario.
+    pub fn load(&self, catalogue: &Catalogue) -> Result<Vec<Scenario>, SuiteError> {
+        let source = read(&self.path)?;
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let beside = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+        let scenarios = Scenario::parse(&self.shown(), &source, catalogue, &beside)?;
+        match scenarios.iter().find(|scenario| scenario.name != self.stem) {
+            Some(other) => Err(SuiteError::Unreadable {
+                path: self.shown(),
+                problem: format!("the scenario in it is called {}", other.name),
+                remedy: "a scenario and its file have the same name: rename one of them",
+            }),
+            None => Ok(scenarios),
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+fn read(path: &Path) -> Result<String, SuiteError> {
+    fs::read_to_string(path).map_err(|error| SuiteError::Unreadable {
+        path: path.display().to_string(),
+        problem: error.to_string(),
+        remedy: "name an area below suites/, a folder or a scenario file",
+    })
+}
+
+/// The folder of all suites.
+#[derive(Debug, Clone)]
+pub struct Suites {
+    root: PathBuf,
+}
+
+impl Suites {
+    /// The suites in `root`.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The catalogue that scenarios cite.
+    ///
+    /// # Errors
+    /// `requirements.yaml` is missing or has mistakes.
+    pub fn catalogue(&self) -> Result<Catalogue, SuiteError> {
+        let path = self.root.join("requirements.yaml");
+        let source = fs::read_to_string(&path).map_err(|error| SuiteError::Unreadable {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+            remedy: "run from the repository's root, or name the suites' folder with --suites",
+        })?;
+        Ok(Catalogue::parse(&path.display().to_string(), &source)?)
+    }
+
+    /// All scenario files, sorted by name.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn files(&self) -> Result<Vec<ScenarioFile>, SuiteError> {
+        let mut files = Vec::new();
+        for area in entries(&self.root)? {
+            if area.is_dir() {
+                files.extend(scenario_files(&area)?);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// The files that a person means by `names`: areas, folders or files; all of them without a name.
+    ///
+    /// # Errors
+    /// A name leads nowhere.
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<ScenarioFile>, SuiteError> {
+        if names.is_empty() {
+            return self.files();
+        }
+        let mut files = Vec::new();
+        for name in names {
+            let (area, path) = (self.root.join(name), Path::new(name));
+            if path.is_dir() && self.is_root(path) {
+                files.extend(self.files()?);
+            } else if area.is_dir() {
+                files.extend(scenario_files(&area)?);
+            } else if path.is_dir() {
+                files.extend(scenario_files(path)?);
+            } else {
+                read(path)?;
+                files.push(ScenarioFile::at(path));
+            }
+        }
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// The file that a trial's name leads to, and its case; nothing where there is no such file.
+    #[must_use]
+    pub fn find(&self, trial: &str) -> Option<(ScenarioFile, Option<String>)> {
+        let mut parts = trial.splitn(3, '/');
+        let (area, stem) = (parts.next()?, parts.next()?);
+        let path = self.root.join(area).join(format!("{stem}.yaml"));
+        path.is_file().then(|| (ScenarioFile::at(&path), parts.next().map(str::to_owned)))
+    }
+
+    fn is_root(&self, path: &Path) -> bool {
+        match (path.canonicalize(), self.root.canonicalize()) {
+            (Ok(path), Ok(root)) => path == root,
+            (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
+        }
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
+    let cannot = |error: std::io::Error| SuiteError::Unreadable {
+        path: folder.display().to_string(),
+        problem: error.to_string(),
+        remedy: "run from the repository's root, or name the suites' folder with --suites",
+    };
+    fs::read_dir(folder)
+        .map_err(cannot)?
+        .map(|entry| entry.map(|entry| entry.path()).map_err(cannot))
+        .collect::<Result<Vec<_>, _>>()
+}
+
+fn scenario_files(area: &Path) -> Result<Vec<ScenarioFile>, SuiteError> {
+    Ok(entries(area)?
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml") && !is_manifest(path))
+        .map(|path| ScenarioFile::at(&path))
+        .collect())
+}
+
+/// Whether a file beside the scenarios is one of Kubernetes' objects: it names an apiVersion, and not ours. A file
+/// without one is a scenario with a mistake.
+fn is_manifest(path: &Path) -> bool {
+    let Ok(source) = fs::read_to_string(path) else { return false };
+    source
+        .lines()
+        .find_map(|line| line.strip_prefix("apiVersion:"))
+        .is_some_and(|version| !version.trim().trim_matches(['"', '\'']).starts_with("rigor.dev/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                let path = dir.path().join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Self(dir)
+        }
+
+        fn path(&self, name: &str) -> String {
+            self.0.path().join(name).display().to_string()
+        }
+    }
+
+    const OURS: &str = "apiVersion: rigor.dev/v1alpha1\n";
+
+    fn suites() -> Folder {
+        Folder::new(&[
+            ("suites/requirements.yaml", "version: 2\n"),
+            ("suites/schema/scenario.json", "{}"),
+            ("suites/node/loss.yaml", OURS),
+            ("suites/node/hang.yaml", OURS),
+            ("suites/node/pods.yaml", "apiVersion: v1\nkind: Pod\n"),
+            ("suites/node/broken.yaml", "kind: Scenari"),
+            ("suites/node/manifests/web.yaml", "apiVersion: apps/v1\n"),
+            ("suites/sched/bind.yaml", OURS),
+            ("own/mine.yaml", OURS),
+        ])
+    }
+
+    #[test]
+    fn names_come_from_paths_and_lead_back_to_them() {
+        let folder = suites();
+        let suites = Suites::new(folder.path("suites"));
+        let names: Vec<_> = suites.files().unwrap().iter().map(ScenarioFile::name).collect();
+        assert_eq!(names, ["node/broken", "node/hang", "node/loss", "sched/bind"]);
+        let (file, case) = suites.find("node/loss/short").unwrap();
+        assert_eq!(
+            (file.trial(case.as_deref()), case.as_deref()),
+            ("node/loss/short".to_owned(), Some("short"))
+        );
+        assert_eq!(suites.find("node/loss").unwrap().1, None);
+        assert!(suites.find("node/none").is_none() && suites.find("node").is_none());
+    }
+
+    #[test]
+    fn a_person_names_areas_folders_and_files() {
+        let folder = suites();
+        let suites = Suites::new(folder.path("suites"));
+        let check = |names: &[&str], expected: &[&str]| {
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| name.strip_prefix('@').map_or((*name).to_owned(), |name| folder.path(name)))
+                .collect();
+            let files = suites.chosen(&names).unwrap();
+            assert_eq!(files.iter().map(ScenarioFile::name).collect::<Vec<_>>(), expected, "{names:?}");
+        };
+        check(&["sched"], &["sched/bind"]);
+        check(&["@suites"], &["node/broken", "node/hang", "node/loss", "sched/bind"]);
+        check(&["@suites/node"], &["node/broken", "node/hang", "node/loss"]);
+        check(&["@own/mine.yaml", "sched", "@own"], &["own/mine", "sched/bind"]);
+        let error = suites.chosen(&["nowhere".to_owned()]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "nowhere: No such file or directory (os error 2); name an area below suites/, a folder or a scenario file"
+        );
+    }
+
+    #[test]
+    fn suites_that_are_not_there_are_not_an_empty_list() {
+        let suites = Suites::new("/nowhere");
+        assert!(suites.files().is_err() && suites.catalogue().is_err());
+    }
+}
