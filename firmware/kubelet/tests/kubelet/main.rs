@@ -1,0 +1,8 @@
+//! The kubelet against a fake API server on a virtual clock: deterministic, no sockets, no sleeping.
+
+mod any_bytes;
+mod api;
+mod faults;
+mod node;
+mod pods;
+mod world;
