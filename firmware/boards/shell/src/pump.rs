@@ -110,16 +110,16 @@ impl<B: Board, D: Device, M: Machine> Shell<B, D, M> {
                     let millis = self.moment().millis;
                     let line = match router {
                         Some(router) => {
-                            format!("network up address={address} router={router} after {millis} ms")
+                            format!("dhcp address={address} router={router} after {millis} ms")
                         }
-                        None => format!("network up address={address} after {millis} ms"),
+                        None => format!("dhcp address={address} after {millis} ms"),
                     };
                     self.board.console(&line);
                     self.tell(Input::NetworkUp { address: address.address().octets() });
                 }
-                Change::CarrierLost => self.lose_network("network down: no carrier"),
-                Change::CarrierBack => self.board.console("network carrier is back"),
-                Change::LeaseLost => self.lose_network("network down: the address lease ended"),
+                Change::CarrierLost => self.lose_network("network carrier lost"),
+                Change::CarrierBack => self.board.console("network carrier back"),
+                Change::LeaseLost => self.lose_network("dhcp lease lost"),
             }
         }
     }
