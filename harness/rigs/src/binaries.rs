@@ -1,7 +1,7 @@
 //! Finds the programs and images a rig runs, and says what to do where one is missing.
 //!
-//! Order: the environment variable, the rig file's path, beside the running executable (a cargo target directory),
-//! `target/` below the working directory.
+//! Order: the environment variable, beside the running executable (a cargo target directory), `target/` below the
+//! working directory.
 
 use crate::world::Infra;
 use std::env;
@@ -64,37 +64,29 @@ impl Artifact {
     }
 }
 
-/// Where `artifact` is; `named` is the path a rig file gives, relative to that file.
+/// Where `artifact` is.
 ///
 /// # Errors
-/// It is nowhere, or not where the variable or the rig file says.
-pub fn find(artifact: Artifact, named: Option<&Path>) -> Result<PathBuf, Infra> {
+/// It is nowhere, or not where the variable says.
+pub fn find(artifact: Artifact) -> Result<PathBuf, Infra> {
     let variable = env::var_os(artifact.variable()).map(PathBuf::from);
     let executable = env::current_exe().ok();
-    find_in(
-        artifact,
-        variable.as_deref(),
-        named,
-        executable.as_deref(),
-        &env::current_dir().unwrap_or_default(),
-    )
+    find_in(artifact, variable.as_deref(), executable.as_deref(), &env::current_dir().unwrap_or_default())
 }
 
 fn find_in(
     artifact: Artifact,
     variable: Option<&Path>,
-    named: Option<&Path>,
     executable: Option<&Path>,
     working: &Path,
 ) -> Result<PathBuf, Infra> {
     let (what, name) = (artifact.what(), artifact.variable());
-    for (path, source) in [(variable, name), (named, "the rig file")] {
-        let Some(path) = path else { continue };
+    if let Some(path) = variable {
         return if path.is_file() {
             Ok(path.to_owned())
         } else {
             Err(Infra::lasting(
-                format!("{source} says the {what} is {}, but no file is there", path.display()),
+                format!("{name} says the {what} is {}, but no file is there", path.display()),
                 format!("build it ({}) or correct the path", artifact.build()),
             ))
         };
@@ -133,40 +125,32 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_environment_goes_before_the_rig_file_before_the_build() {
+    fn the_environment_goes_before_the_build() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
-        for file in ["env", "rig", "built/debug/control-plane", "target/debug/control-plane"] {
+        for file in ["env", "built/debug/control-plane", "target/debug/control-plane"] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "").unwrap();
         }
-        let check = |variable: Option<&str>, named: Option<&str>, executable: Option<&str>| {
-            let [variable, named, executable] =
-                [variable, named, executable].map(|path| path.map(|path| root.join(path)));
-            find_in(
-                Artifact::ControlPlane,
-                variable.as_deref(),
-                named.as_deref(),
-                executable.as_deref(),
-                root,
-            )
-            .map(|found| found.strip_prefix(root).unwrap().to_str().unwrap().to_owned())
-            .map_err(|error| error.to_string().replace(root.to_str().unwrap(), "ROOT"))
+        let check = |variable: Option<&str>, executable: Option<&str>| {
+            let [variable, executable] = [variable, executable].map(|path| path.map(|path| root.join(path)));
+            find_in(Artifact::ControlPlane, variable.as_deref(), executable.as_deref(), root)
+                .map(|found| found.strip_prefix(root).unwrap().to_str().unwrap().to_owned())
+                .map_err(|error| error.to_string().replace(root.to_str().unwrap(), "ROOT"))
         };
         let found = |path: &str| Ok(path.to_owned());
-        assert_eq!(check(Some("env"), Some("rig"), Some("built/debug/rigor")), found("env"));
-        assert_eq!(check(None, Some("rig"), Some("built/debug/rigor")), found("rig"));
-        assert_eq!(check(None, None, Some("built/debug/rigor")), found("built/debug/control-plane"));
-        assert_eq!(check(None, None, Some("built/debug/deps/suites-1")), found("built/debug/control-plane"));
-        assert_eq!(check(None, None, Some("elsewhere/rigor")), found("target/debug/control-plane"));
+        assert_eq!(check(Some("env"), Some("built/debug/rigor")), found("env"));
+        assert_eq!(check(None, Some("built/debug/rigor")), found("built/debug/control-plane"));
+        assert_eq!(check(None, Some("built/debug/deps/suites-1")), found("built/debug/control-plane"));
+        assert_eq!(check(None, Some("elsewhere/rigor")), found("target/debug/control-plane"));
         assert_eq!(
-            check(Some("no"), None, None),
+            check(Some("no"), None),
             Err("RIGOR_CONTROL_PLANE says the control-plane binary is ROOT/no, but no file is there"
                 .to_owned())
         );
         fs::remove_file(root.join("target/debug/control-plane")).unwrap();
         assert_eq!(
-            check(None, None, Some("elsewhere/rigor")),
+            check(None, Some("elsewhere/rigor")),
             Err("no control-plane binary; looked at ROOT/elsewhere/control-plane and ROOT/target/debug/control-plane"
                 .to_owned())
         );

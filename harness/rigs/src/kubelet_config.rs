@@ -5,15 +5,6 @@ use rigor_model::Constants;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Pins of an ESP32-C3 that a workload may claim.
-const USABLE_PINS: [u8; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 19, 20, 21];
-
-/// Pins of an ESP32-C3 that its flash occupies.
-const RESERVED_PINS: [u8; 7] = [11, 12, 13, 14, 15, 16, 17];
-
-/// How often a board posts its node status when nothing changed; KLET-01 allows 10 s.
-const STATUS_PERIOD: Duration = Duration::from_secs(10);
-
 /// What a machine calls itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineName {
@@ -32,32 +23,29 @@ pub fn kubelet_config(
     token: &str,
     constants: &Constants,
 ) -> Value {
-    let mut capabilities = json!({
-        "gpio": USABLE_PINS,
-        "reservedGpio": RESERVED_PINS,
-        "i2c": 1,
-        "uart": 1,
-        "adc": 5,
-        "rmtTx": 2,
-        "rmtRx": 2,
-        "psramBytes": 0,
-    });
-    for (name, value) in &board.capabilities {
-        capabilities[name] = value.clone();
-    }
+    let profile = &board.profile;
     json!({
         "nodeName": board.name,
         "server": server,
         "token": token,
-        "labels": board.labels,
+        "labels": profile.labels,
         "lease": {
             "durationSeconds": constants.lease_duration.as_secs(),
             "renewMillis": millis(constants.renew_interval),
         },
-        "statusMillis": millis(STATUS_PERIOD),
+        "statusMillis": profile.status_millis,
         "board": {"name": machine.name, "arch": machine.arch},
-        "capabilities": capabilities,
-        "heapBytes": board.heap_bytes,
+        "capabilities": {
+            "gpio": profile.gpio,
+            "reservedGpio": profile.reserved_gpio,
+            "i2c": profile.i2c,
+            "uart": profile.uart,
+            "adc": profile.adc,
+            "rmtTx": profile.rmt_tx,
+            "rmtRx": profile.rmt_rx,
+            "psramBytes": profile.psram_bytes,
+        },
+        "heapBytes": profile.heap_bytes,
     })
 }
 
@@ -72,8 +60,8 @@ mod tests {
     #[test]
     fn a_board_gets_its_name_its_lease_and_its_pins() {
         let mut board = BoardSpec::named("a");
-        board.labels.insert("zone".to_owned(), "north".to_owned());
-        board.capabilities.insert("i2c".to_owned(), json!(0));
+        board.profile.labels.insert("zone".to_owned(), "north".to_owned());
+        board.profile.i2c = 0;
         let machine = MachineName { name: "qemu-virt".to_owned(), arch: "riscv32imc".to_owned() };
         let config = kubelet_config(&board, &machine, "http://10.0.2.2:7000", "t0ken", &Constants::default());
         insta::assert_snapshot!(config, @r#"{"board":{"arch":"riscv32imc","name":"qemu-virt"},"capabilities":{"adc":5,"gpio":[0,1,2,3,4,5,6,7,8,9,10,18,19,20,21],"i2c":0,"psramBytes":0,"reservedGpio":[11,12,13,14,15,16,17],"rmtRx":2,"rmtTx":2,"uart":1},"heapBytes":204800,"labels":{"zone":"north"},"lease":{"durationSeconds":15,"renewMillis":5000},"nodeName":"a","server":"http://10.0.2.2:7000","statusMillis":10000,"token":"t0ken"}"#);

@@ -3,6 +3,7 @@
 //! `world` is the seam that the runner drives and every rig implements; `processes` implements it for rigs whose
 //! control plane and boards are child processes. A failure here is an [`Infra`], never a conformance failure.
 
+pub mod bench;
 pub mod binaries;
 mod board;
 pub mod clock;
@@ -16,14 +17,15 @@ pub mod place;
 pub mod port;
 pub mod process;
 pub mod processes;
-mod qemu;
+pub mod qemu;
 pub mod qmp;
 mod recorder;
 pub mod relay;
 mod spawn;
 pub mod world;
 
+pub use bench::Bench;
 pub use world::{
     ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkAct, PowerAct,
-    RigFacts, World,
+    World,
 };

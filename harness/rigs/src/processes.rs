@@ -3,6 +3,7 @@
 //! Everything asynchronous lives in a runtime of the trial's own, hidden behind the synchronous trait. Facts come
 //! from many threads through the ledger and enter the history in one place, `take_in`.
 
+use crate::bench::{Bench, Boards};
 use crate::binaries::on_path;
 use crate::board::{Board, Machine};
 use crate::clock::Clock;
@@ -13,7 +14,7 @@ use crate::kubelet_config::{MachineName, kubelet_config};
 use crate::ledger::{Ledger, Noted};
 use crate::place::Place;
 use crate::process::{Listener, Process, Stream};
-use crate::qemu::{self, QemuMachine};
+use crate::qemu::QemuMachine;
 use crate::recorder::Recorder;
 use crate::relay::Relay;
 use crate::world::{
@@ -25,7 +26,7 @@ use reqwest::{Client, ClientBuilder};
 use rigor_model::Constants;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,34 +38,6 @@ const SYNC_LIMIT: Duration = Duration::from_secs(20);
 
 /// Longest run of a kubectl command.
 const KUBECTL_LIMIT: Duration = Duration::from_secs(120);
-
-/// What plays the boards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Boards {
-    /// Processes of the host shell.
-    Host {
-        /// The program `kubelet-host`.
-        kubelet: PathBuf,
-    },
-    /// Emulators.
-    Qemu {
-        /// The program `qemu-system-riscv32`.
-        emulator: PathBuf,
-        /// The firmware image.
-        firmware: PathBuf,
-    },
-}
-
-/// A rig of processes, resolved: every file is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bench {
-    /// The program `control-plane`.
-    pub control_plane: PathBuf,
-    /// Port of the control plane; 0 for any free one.
-    pub port: u16,
-    /// What plays the boards.
-    pub boards: Boards,
-}
 
 /// A trial on a rig of processes. Fields are dropped in this order: boards before the control plane they talk to,
 /// the runtime after all that uses it, the directory last.
@@ -158,25 +131,19 @@ impl Processes {
             .ok()
             .filter(|index| *index < 250)
             .ok_or_else(|| Infra::lasting("more than 250 boards", "ask for fewer"))?;
-        let (host, machine) = match bench.boards {
-            Boards::Host { .. } => (
-                "127.0.0.1".to_owned(),
-                MachineName { name: "host".to_owned(), arch: std::env::consts::ARCH.to_owned() },
-            ),
-            Boards::Qemu { .. } => (
-                QemuMachine::host_address(index),
-                MachineName { name: qemu::MACHINE.to_owned(), arch: "riscv32imc".to_owned() },
-            ),
+        let host = match bench.boards {
+            Boards::Host { .. } => "127.0.0.1".to_owned(),
+            Boards::Qemu(_) => QemuMachine::host_address(index),
         };
+        let machine = MachineName { name: spec.profile.name.clone(), arch: spec.profile.arch.clone() };
         let server = format!("http://{host}:{}", relay.port());
         let token = &self.tokens.boards[&spec.name];
         let config = kubelet_config(spec, &machine, &server, token, constants).to_string();
         let config = self.place.write(&format!("board-{index}.json"), &config)?;
         let machine: Box<dyn Machine> = match &bench.boards {
             Boards::Host { kubelet } => Box::new(HostMachine { binary: kubelet.clone(), config }),
-            Boards::Qemu { emulator, firmware } => Box::new(QemuMachine {
+            Boards::Qemu(emulator) => Box::new(QemuMachine {
                 emulator: emulator.clone(),
-                firmware: firmware.clone(),
                 config,
                 socket: self.place.socket(&format!("board-{index}.qmp"))?,
                 index,

@@ -14,9 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Machine name in reports.
-pub(crate) const MACHINE: &str = "qemu-virt";
-
 /// Every extension of QEMU's default rv32 that an ESP32-C3 lacks is switched off.
 const CPU: &str = "rv32,a=false,f=false,d=false,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false";
 
@@ -29,15 +26,39 @@ const CONFIG_WINDOW: u64 = 0x8018_0000;
 /// Network backend and device names on the command line.
 const NETDEV: &str = "n0";
 
-/// The emulator program, found or with the remedy.
-pub(crate) fn emulator(named: Option<&Path>) -> Result<PathBuf, Infra> {
-    let name = named.map_or_else(|| "qemu-system-riscv32".to_owned(), |path| path.display().to_string());
-    on_path(&name).ok_or_else(|| {
-        Infra::lasting(
-            format!("the emulator {name} is not installed"),
-            "install it (Debian: apt-get install qemu-system-misc; or ci/bootstrap), or name it in the rig file",
-        )
-    })
+/// An emulator and what it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Emulator {
+    /// The program.
+    pub program: PathBuf,
+    /// Arguments that select machine and processor.
+    pub machine: Vec<String>,
+    /// The firmware image.
+    pub firmware: PathBuf,
+}
+
+impl Emulator {
+    /// The emulator of a rig file (`named`: program and machine), or the usual one.
+    ///
+    /// # Errors
+    /// The program is not installed.
+    pub fn find(named: &[String], firmware: PathBuf) -> Result<Self, Infra> {
+        let (name, machine) = match named {
+            [name, machine @ ..] => (name.as_str(), machine.to_vec()),
+            [] => ("qemu-system-riscv32", usual_machine()),
+        };
+        let program = on_path(name).ok_or_else(|| {
+            Infra::lasting(
+                format!("the emulator {name} is not installed"),
+                "install it (Debian: apt-get install qemu-system-misc; or ci/bootstrap), or name another in the rig file",
+            )
+        })?;
+        Ok(Self { program, machine, firmware })
+    }
+}
+
+fn usual_machine() -> Vec<String> {
+    ["-M", "virt", "-cpu", CPU].map(str::to_owned).to_vec()
 }
 
 /// First line of the emulator's `--version`.
@@ -73,8 +94,7 @@ pub(crate) fn sha256(image: &Path) -> Result<String, Infra> {
 /// A board that is an emulator.
 #[derive(Debug)]
 pub(crate) struct QemuMachine {
-    pub(crate) emulator: PathBuf,
-    pub(crate) firmware: PathBuf,
+    pub(crate) emulator: Emulator,
     pub(crate) config: PathBuf,
     pub(crate) socket: PathBuf,
     /// Position among the trial's boards; gives the board its hardware address and its network.
@@ -106,14 +126,12 @@ impl Machine for QemuMachine {
         // A socket left by an emulator that was killed would be taken for the new one's.
         let _ = std::fs::remove_file(&self.socket);
         let net = network(self.index);
-        let mut command = Command::new(&self.emulator);
+        let mut command = Command::new(&self.emulator.program);
         command
-            .args([
-                "-M", "virt", "-cpu", CPU, "-bios", "none", "-display", "none", "-monitor", "none", "-m",
-                "4M",
-            ])
+            .args(&self.emulator.machine)
+            .args(["-bios", "none", "-display", "none", "-monitor", "none", "-m", "4M"])
             .arg("-kernel")
-            .arg(&self.firmware)
+            .arg(&self.emulator.firmware)
             .args(["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"])
             .arg("-netdev")
             .arg(format!("user,id={NETDEV},net=10.0.{net}.0/24,host={}", Self::host_address(self.index)))
@@ -149,8 +167,11 @@ mod tests {
 
     fn machine(index: u8) -> QemuMachine {
         QemuMachine {
-            emulator: "qemu".into(),
-            firmware: "fw.elf".into(),
+            emulator: Emulator {
+                program: "qemu".into(),
+                machine: usual_machine(),
+                firmware: "fw.elf".into(),
+            },
             config: "a.json".into(),
             socket: "a.qmp".into(),
             index,
@@ -212,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_missing_emulator_comes_with_its_remedy() {
-        let error = emulator(Some(Path::new("qemu-system-nowhere"))).unwrap_err();
+        let error = Emulator::find(&["qemu-system-nowhere".to_owned()], "fw.elf".into()).unwrap_err();
         assert_eq!(error.to_string(), "the emulator qemu-system-nowhere is not installed");
         assert!(error.remedy.is_some_and(|remedy| remedy.contains("qemu-system-misc")));
         assert!(!error.transient);

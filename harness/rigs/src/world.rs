@@ -3,6 +3,7 @@
 //! The trait is synchronous; a rig of real processes hides its runtime behind it, the simulated rig moves virtual
 //! time. A world never judges: it acts, and everything that happens becomes a fact of the history.
 
+use rigor_model::rig::BoardProfile;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -173,42 +174,20 @@ pub struct KubectlOutcome {
 }
 
 /// A board as a trial asks for it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardSpec {
     /// Node name.
     pub name: String,
-    /// Node labels.
-    pub labels: BTreeMap<String, String>,
-    /// Heap in bytes for boards that model it (host, sim).
-    pub heap_bytes: u32,
-    /// Overrides of the default capabilities, merged over them: the `capabilities` object of the kubelet's configuration.
-    pub capabilities: BTreeMap<String, Value>,
+    /// What it is and has.
+    pub profile: BoardProfile,
 }
 
 impl BoardSpec {
-    /// A board with no labels, 200 KiB of heap and the default capabilities.
+    /// A board with the pins and buses of an ESP32-C3 and 200 KiB of heap.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            labels: BTreeMap::new(),
-            heap_bytes: 204_800,
-            capabilities: BTreeMap::new(),
-        }
+        Self { name: name.into(), profile: BoardProfile::default() }
     }
-}
-
-/// What a report says about the rig that ran.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RigFacts {
-    /// `sim`, `host` or `qemu`.
-    pub kind: String,
-    /// Machine, such as `qemu-virt`.
-    pub machine: String,
-    /// First line of the emulator's `--version`.
-    pub emulator: Option<String>,
-    /// SHA-256 of the firmware image, in hex.
-    pub firmware_sha256: Option<String>,
 }
 
 /// Something of the rig failed: never a conformance failure.
