@@ -15,6 +15,7 @@ mod quantity;
 pub mod scale;
 mod schema;
 pub mod status;
+pub mod strategy;
 mod typed;
 
 pub use decode::{Decoded, Dialect, Expected};
