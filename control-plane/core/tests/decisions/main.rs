@@ -1,0 +1,7 @@
+//! The decisions, table by table and on a virtual clock; each test is named after the requirement that it shows.
+
+mod deployment;
+mod lifecycle;
+mod ownership;
+mod scheduling;
+mod world;
