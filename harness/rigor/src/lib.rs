@@ -1,8 +1,8 @@
 //! The harness: runs scenarios on rigs, judges them, writes reports.
 
 pub mod dispatch;
+pub mod exit;
 pub mod filter;
-pub mod outcome;
 pub mod report;
 pub mod runner;
 pub mod suite;

@@ -2,8 +2,8 @@
 //!
 //! Pure text; who writes it where is the command line's affair.
 
-use crate::outcome::Outcome;
 use crate::report::{RunReport, TrialReport};
+use rigor_model::Outcome;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub fn finished(trial: &TrialReport, style: Style) -> String {
         | Outcome::KnownLimitation
         | Outcome::Undecided
         | Outcome::InfraError => {
-            format!("{word} [{:>8}s] {}", seconds(trial.passed), trial.name)
+            format!("{word} [{:>8}s] {}", seconds(trial.length.as_duration()), trial.name)
         }
     };
     if let Some(reason) = &trial.reason {
@@ -76,7 +76,7 @@ pub fn finished(trial: &TrialReport, style: Style) -> String {
     for (index, failed) in trial.attempts.iter().enumerate() {
         let _ = writeln!(text, "{:>12} attempt {} failed: {failed}", "", index + 1);
     }
-    if !trial.outcome.green() {
+    if !trial.outcome.is_green() {
         for line in trial.text.as_deref().unwrap_or_default().lines() {
             let _ = writeln!(text, "    {line}");
         }
@@ -90,11 +90,11 @@ pub fn finished(trial: &TrialReport, style: Style) -> String {
 /// The end of a run: counts, and again the names of what is not green.
 #[must_use]
 pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
-    let counts: Vec<String> = run
-        .counts()
+    let counts: Vec<String> = Outcome::ALL
         .into_iter()
+        .map(|outcome| (outcome, run.trials.iter().filter(|trial| trial.outcome == outcome).count()))
         .filter(|(_, count)| *count > 0)
-        .map(|(outcome, count)| style.outcome(outcome, &format!("{count} {outcome}")))
+        .map(|(outcome, count)| style.outcome(outcome, &format!("{count} {}", outcome.name())))
         .collect();
     let counts = if counts.is_empty() { "nothing ran".to_owned() } else { counts.join(", ") };
     let mut text = format!(
@@ -104,9 +104,9 @@ pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
         seconds(took),
         run.trials.len()
     );
-    for trial in run.trials.iter().filter(|trial| !trial.outcome.green()) {
+    for trial in run.trials.iter().filter(|trial| !trial.outcome.is_green()) {
         let word = style.outcome(trial.outcome, &format!("{:>12}", short(trial.outcome)));
-        let _ = writeln!(text, "{word} [{:>8}s] {}", seconds(trial.passed), trial.name);
+        let _ = writeln!(text, "{word} [{:>8}s] {}", seconds(trial.length.as_duration()), trial.name);
     }
     text
 }
@@ -118,15 +118,16 @@ fn seconds(length: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::RigReport;
-    use rigor_model::Constants;
+    use rigor_model::report::RigReport;
+    use rigor_model::{Constants, Profile, RigKind};
+    use rigor_trace::Micros;
 
     const PLAIN: Style = Style { colour: false };
 
     fn trial(name: &str, outcome: Outcome, reason: Option<&str>) -> TrialReport {
         TrialReport {
             reason: reason.map(str::to_owned),
-            passed: Duration::from_millis(12_345),
+            length: Micros(12_345_000),
             ..TrialReport::unrun(name, Vec::new(), outcome, String::new())
         }
     }
@@ -139,17 +140,17 @@ mod tests {
         let mut retried = trial("node/hang", Outcome::Pass, None);
         retried.attempts = vec!["the emulator ended".to_owned()];
         let run = RunReport {
-            started: String::new(),
+            started: None,
             rig: RigReport {
                 name: "qemu-short".to_owned(),
-                kind: "qemu".to_owned(),
+                kind: RigKind::Qemu,
                 machine: "qemu-virt".to_owned(),
                 emulator: None,
                 firmware_sha256: None,
             },
             constants: Constants::default(),
             seed: 1,
-            profile: None,
+            profile: Profile::Kube32,
             trials: vec![
                 trial("binding/raw", Outcome::Skipped, Some("the rig has no kubectl")),
                 retried,

@@ -6,6 +6,7 @@
 use crate::report::conformance::conformance;
 use crate::report::junit::junit;
 use crate::report::trial::RunReport;
+use rigor_model::catalogue::Catalogue;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -75,9 +76,9 @@ impl Folder {
     ///
     /// # Errors
     /// See [`ReportError`].
-    pub fn write(&self, run: &RunReport) -> Result<(), ReportError> {
+    pub fn write(&self, run: &RunReport, catalogue: &Catalogue) -> Result<(), ReportError> {
         self.write_events(run).map_err(|error| self.cannot("events.jsonl", error))?;
-        let report = conformance(run)
+        let report = serde_saphyr::to_string(&conformance(run, catalogue))
             .map_err(|error| ReportError::Form { name: "report.yaml", error: error.to_string() })?;
         self.write_file("report.yaml", &report)?;
         let xml =

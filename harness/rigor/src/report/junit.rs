@@ -1,9 +1,10 @@
 //! `junit.xml`: the run for tools that read JUnit's form. A suite an area, a test case a trial.
 
-use crate::outcome::Outcome;
 use crate::report::trial::{RunReport, TrialReport};
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
+use rigor_model::Outcome;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The text of `junit.xml`.
 ///
@@ -15,14 +16,18 @@ pub fn junit(run: &RunReport) -> Result<String, SerializeError> {
         areas.entry(trial.area()).or_default().push(trial);
     }
     let mut report = Report::new(format!("rigor on {}", run.rig.name));
-    report.set_time(run.trials.iter().map(|trial| trial.passed).sum());
+    report.set_time(total(run.trials.iter()));
     for (area, trials) in areas {
         let mut suite = TestSuite::new(area);
-        suite.set_time(trials.iter().map(|trial| trial.passed).sum());
+        suite.set_time(total(trials.iter().copied()));
         suite.add_test_cases(trials.into_iter().map(case));
         report.add_test_suite(suite);
     }
     report.to_string()
+}
+
+fn total<'a>(trials: impl Iterator<Item = &'a TrialReport>) -> Duration {
+    trials.map(|trial| trial.length.as_duration()).sum()
 }
 
 fn case(trial: &TrialReport) -> TestCase {
@@ -39,7 +44,7 @@ fn case(trial: &TrialReport) -> TestCase {
         | Outcome::InfraError
         | Outcome::Skipped
         | Outcome::KnownLimitation => {
-            status.set_type(trial.outcome.word());
+            status.set_type(trial.outcome.name());
         }
     }
     let first_line = trial.text.as_deref().and_then(|text| text.lines().next());
@@ -51,7 +56,7 @@ fn case(trial: &TrialReport) -> TestCase {
     }
     let (class, name) = trial.name.split_once('/').unwrap_or(("", &trial.name));
     let mut case = TestCase::new(name, status);
-    case.set_classname(class).set_time(trial.passed);
+    case.set_classname(class).set_time(trial.length.as_duration());
     for id in &trial.requirements {
         case.add_property(("requirement", id.as_str()));
     }

@@ -13,7 +13,7 @@ pub use conformance::conformance;
 pub use evidence::{current_objects, save as save_evidence};
 pub use folder::{Folder, ReportError};
 pub use junit::junit;
-pub use trial::{RigReport, RunReport, StepReport, TrialReport};
+pub use trial::{RunReport, TrialReport};
 
 #[cfg(test)]
 mod tests;

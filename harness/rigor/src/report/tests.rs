@@ -1,8 +1,9 @@
 //! Reports as a person reads them, from one made-up run with every outcome in it.
 
 use super::*;
-use crate::outcome::Outcome;
-use rigor_model::Constants;
+use rigor_model::catalogue::Catalogue;
+use rigor_model::report::{Margins, RigReport};
+use rigor_model::{Constant, Constants, Outcome, Profile, RigKind};
 use rigor_trace::{Fact, History, Micros, PowerAct, Verb};
 use serde_json::json;
 use std::time::Duration;
@@ -37,40 +38,49 @@ fn history() -> History {
     history
 }
 
+fn catalogue() -> Catalogue {
+    let row = |id: &str, profile: &str| format!("  - {{id: {id}, profile: {profile}, must: \"be so\"}}\n");
+    let rows = [
+        row("NODE-03", "kube32"),
+        row("NODE-04", "both"),
+        row("NODE-09", "kube32"),
+        row("NODE-99", "kube32"),
+        row("SCHED-34", "upstream"),
+    ];
+    Catalogue::parse("requirements.yaml", &format!("version: 2\nareas:\n  all:\n{}", rows.concat())).unwrap()
+}
+
 fn run() -> RunReport {
     let trial = |name: &str, requirement: &str, outcome, reason: Option<&str>| TrialReport {
         reason: reason.map(str::to_owned),
-        passed: Duration::from_millis(1_234),
+        length: Micros(1_234_000),
         ..TrialReport::unrun(name, vec![requirement.to_owned()], outcome, String::new())
     };
     let mut failed = trial("node/power-loss", "NODE-03", Outcome::Fail, None);
     failed.text = Some("expected Node a Unknown\n2.31 s too early".to_owned());
+    let margins =
+        Margins { early_micros: Some(-2_310_000), late_micros: Some(2_810_000), uncertainty_micros: 100_000 };
     failed.steps = vec![
-        StepReport { sentence: "power a: cut".to_owned(), outcome: Outcome::Pass, margin: None },
-        StepReport {
-            sentence: "Node a becomes Unknown".to_owned(),
-            outcome: Outcome::Fail,
-            margin: Some("-2.31 s, ± 0.10 s".to_owned()),
-        },
+        ("steps 1".to_owned(), Outcome::Pass, None),
+        ("steps 2".to_owned(), Outcome::Fail, Some(margins)),
     ];
     failed.evidence = Some("report/evidence/node/power-loss".into());
     failed.history = history();
     let mut retried = trial("node/hang", "NODE-09", Outcome::Pass, None);
     retried.attempts = vec!["the emulator ended".to_owned()];
-    retried.constants =
-        Some(Constants { toleration_seconds: Duration::from_secs(20), ..Constants::default() });
+    retried.constants = [(Constant::TolerationSeconds, Duration::from_secs(20))].into();
     RunReport {
-        started: "2026-11-29T12:00:00Z".to_owned(),
+        started: Some("2026-11-29T12:00:00Z".to_owned()),
         rig: RigReport {
             name: "qemu-short".to_owned(),
-            kind: "qemu".to_owned(),
+            kind: RigKind::Qemu,
             machine: "qemu-virt".to_owned(),
             emulator: Some("QEMU emulator version 7.2.22".to_owned()),
             firmware_sha256: Some("ba78".to_owned()),
         },
         constants: Constants::default(),
         seed: 7,
-        profile: None,
+        profile: Profile::Kube32,
         trials: vec![
             trial("binding/conflict", "BIND-02", Outcome::Pass, None),
             trial("kubectl/raw", "BIND-04", Outcome::Skipped, Some("the rig has no kubectl")),
@@ -86,7 +96,7 @@ fn run() -> RunReport {
 
 #[test]
 fn the_conformance_report_states_what_ran_and_what_came_of_it() {
-    insta::assert_snapshot!(conformance(&run()).unwrap());
+    insta::assert_snapshot!(serde_saphyr::to_string(&conformance(&run(), &catalogue())).unwrap());
 }
 
 #[test]
@@ -104,7 +114,7 @@ fn a_folder_holds_this_run_and_nothing_older() {
     std::fs::write(path.join("junit.xml"), "old").unwrap();
     std::fs::write(path.join("notes.txt"), "a person's").unwrap();
     let folder = Folder::make(&path).unwrap();
-    folder.write(&run()).unwrap();
+    folder.write(&run(), &catalogue()).unwrap();
     let mut names: Vec<_> = std::fs::read_dir(&path)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -1,8 +1,8 @@
-//! A run and its trials as reports see them.
+//! A run and its trials as reports are made from them.
 
-use crate::outcome::Outcome;
-use rigor_model::Constants;
-use rigor_trace::History;
+use rigor_model::report::{Margins, RigReport, ScenarioReport, StepReport};
+use rigor_model::{Constant, Constants, Outcome, Profile, duration};
+use rigor_trace::{History, Micros};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,13 +21,13 @@ pub struct TrialReport {
     /// The explanation of what is not green, whole.
     pub text: Option<String>,
     /// How long it took on the trial's own clock, virtual on the simulated rig.
-    pub passed: Duration,
+    pub length: Micros,
     /// What earlier attempts failed at; only failures of the rig are tried again.
     pub attempts: Vec<String>,
-    /// Constants in force, where the scenario overrides the rig's.
-    pub constants: Option<Constants>,
-    /// Its steps, in order, as far as it came.
-    pub steps: Vec<StepReport>,
+    /// Constants that the scenario wants otherwise.
+    pub constants: BTreeMap<Constant, Duration>,
+    /// Its steps, in order, as far as it came: which, how it came out, how far from the edges of its window.
+    pub steps: Vec<(String, Outcome, Option<Margins>)>,
     /// What was recorded; empty where nothing ran.
     pub history: History,
     /// Folder with the evidence, where it was kept.
@@ -49,9 +49,9 @@ impl TrialReport {
             outcome,
             reason: Some(reason),
             text: None,
-            passed: Duration::ZERO,
+            length: Micros::ZERO,
             attempts: Vec::new(),
-            constants: None,
+            constants: BTreeMap::new(),
             steps: Vec::new(),
             history: History::new(),
             evidence: None,
@@ -63,47 +63,51 @@ impl TrialReport {
     pub fn area(&self) -> &str {
         self.name.split_once('/').map_or("", |(area, _)| area)
     }
-}
 
-/// One step of a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StepReport {
-    /// What was done or expected, as a sentence.
-    pub sentence: String,
-    /// How it came out.
-    pub outcome: Outcome,
-    /// For what is timed: how far from the edges of its window, with the uncertainty.
-    pub margin: Option<String>,
-}
-
-/// What ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RigReport {
-    /// The rig's name.
-    pub name: String,
-    /// `sim`, `host` or `qemu`.
-    pub kind: String,
-    /// Machine of the boards, such as `qemu-virt`.
-    pub machine: String,
-    /// First line of the emulator's `--version`.
-    pub emulator: Option<String>,
-    /// SHA-256 of the firmware image, in hex.
-    pub firmware_sha256: Option<String>,
+    /// Its part of the conformance report.
+    #[must_use]
+    pub fn summary(&self) -> ScenarioReport {
+        let attempts = self.attempts.iter().map(|attempt| format!("an attempt failed: {attempt}"));
+        let text = self.text.iter().filter(|_| self.reason.is_none()).cloned();
+        let reasons: Vec<String> = self.reason.iter().cloned().chain(text).chain(attempts).collect();
+        ScenarioReport {
+            name: self.name.clone(),
+            outcome: self.outcome,
+            requirements: self.requirements.clone(),
+            reason: (!reasons.is_empty()).then(|| reasons.join("\n")),
+            length_micros: self.length.0,
+            constants: self
+                .constants
+                .iter()
+                .map(|(constant, length)| (constant.name().to_owned(), duration::format(*length)))
+                .collect(),
+            steps: self
+                .steps
+                .iter()
+                .map(|(step, outcome, margins)| StepReport {
+                    step: step.clone(),
+                    outcome: *outcome,
+                    margins: margins.clone(),
+                })
+                .collect(),
+            evidence: self.evidence.iter().map(|_| format!("evidence/{}", self.name)).collect(),
+        }
+    }
 }
 
 /// A whole run.
 #[derive(Debug, Clone)]
 pub struct RunReport {
-    /// RFC 3339 wall time of the begin.
-    pub started: String,
+    /// RFC 3339 wall time of the begin; absent in virtual time.
+    pub started: Option<String>,
     /// What ran.
     pub rig: RigReport,
     /// The rig's constants.
     pub constants: Constants,
     /// The seed of everything drawn.
     pub seed: u64,
-    /// Requirement profile that was chosen, if one was.
-    pub profile: Option<String>,
+    /// The profile that was chosen.
+    pub profile: Profile,
     /// The trials, sorted by name.
     pub trials: Vec<TrialReport>,
 }
@@ -113,15 +117,5 @@ impl RunReport {
     #[must_use]
     pub fn outcomes(&self) -> Vec<Outcome> {
         self.trials.iter().map(|trial| trial.outcome).collect()
-    }
-
-    /// How many trials came out each way; every outcome is there.
-    #[must_use]
-    pub fn counts(&self) -> BTreeMap<Outcome, usize> {
-        let mut counts: BTreeMap<_, _> = Outcome::ALL.into_iter().map(|outcome| (outcome, 0)).collect();
-        for trial in &self.trials {
-            *counts.entry(trial.outcome).or_default() += 1;
-        }
-        counts
     }
 }
