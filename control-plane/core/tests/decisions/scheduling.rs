@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::world::{World, condition, node, pod, s};
 
+/// Something that happens to a world.
+type Act<'a> = &'a dyn Fn(&mut World);
+
 /// Where a pod goes, or why nowhere.
 fn verdict(world: &World, pod: &Value) -> String {
     match schedule(&KUBE32, pod, &world.snapshot, &Assumed::default()) {
@@ -60,11 +63,11 @@ fn sched_01_a_pod_is_bound_inside_its_create_request() {
 
 #[test]
 fn sched_02_and_55_a_change_rescues_a_pending_pod() {
-    let changes: [(&str, fn(&mut World)); 4] = [
-        ("a new node", |world| world.register(node("b", json!({"memory": "100Ki", "esp32.io/gpio": "1"})))),
-        ("a freed resource", |world| world.remove("pods", &Key::new("default", "filler"))),
-        ("an uncordon", |world| world.change("nodes", "", "c", |node| node["spec"] = json!({}))),
-        ("a changed label", |world| {
+    let changes: [(&str, Act<'_>); 4] = [
+        ("a new node", &|world| world.register(node("b", json!({"memory": "100Ki", "esp32.io/gpio": "1"})))),
+        ("a freed resource", &|world| world.remove("pods", &Key::new("default", "filler"))),
+        ("an uncordon", &|world| world.change("nodes", "", "c", |node| node["spec"] = json!({}))),
+        ("a changed label", &|world| {
             world.change("nodes", "", "d", |node| node["metadata"]["labels"]["disk"] = "ssd".into())
         }),
     ];
@@ -359,7 +362,7 @@ fn sched_21_capacity_stands_in_for_a_missing_allocatable() {
 fn sched_22_to_27_what_is_subtracted() {
     let full = "0/1 nodes are available: 1 Insufficient memory.";
     let waiting = json!([{"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
-    let cases: [(&str, &dyn Fn(&mut World), &str); 9] = [
+    let cases: [(&str, Act<'_>, &str); 9] = [
         ("SCHED-23: bound but pending", &|world| world.report("a", |_| {}), full),
         (
             "SCHED-22: running and covered",
