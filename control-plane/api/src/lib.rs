@@ -16,7 +16,9 @@ pub mod scale;
 mod schema;
 pub mod status;
 pub mod strategy;
+pub mod table;
 mod typed;
+pub mod views;
 
 pub use decode::{Decoded, Dialect, Expected};
 pub use kinds::Kind;

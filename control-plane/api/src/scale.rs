@@ -70,7 +70,7 @@ pub fn not_found(kind: &Kind, name: &str) -> ApiError {
 }
 
 /// A label selector object in the text form of queries: `app=web,tier in (a,b)`, sorted by key.
-fn selector_text(selector: &Value) -> String {
+pub(crate) fn selector_text(selector: &Value) -> String {
     let mut parts: Vec<(String, String)> = Vec::new();
     for (key, value) in json::object(selector, &["matchLabels"]).into_iter().flatten() {
         parts.push((key.clone(), format!("{key}={}", value.as_str().unwrap_or_default())));

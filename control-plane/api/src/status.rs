@@ -95,6 +95,8 @@ pub enum CauseReason {
     NotFound,
     /// The value has the wrong type.
     TypeInvalid,
+    /// The namespace takes no new objects.
+    NamespaceTerminating,
     /// The list asks for a resourceVersion that is not reached yet.
     VersionTooLarge,
     /// A fault of the server, not of a field; printed without field and reason.
@@ -114,6 +116,7 @@ impl CauseReason {
             Self::TooMany => "FieldValueTooMany",
             Self::NotFound => "FieldValueNotFound",
             Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::NamespaceTerminating => "NamespaceTerminating",
             Self::VersionTooLarge => "ResourceVersionTooLarge",
             Self::Fault => "",
         }
@@ -404,6 +407,18 @@ impl ApiError {
             format!("{subject} {} is forbidden: {why}", quote(name))
         };
         Self::new(403, Reason::Forbidden, message, Some(details(name, group, resource)))
+    }
+
+    /// 403 for a create in a namespace that is being deleted.
+    pub fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut error = Self::forbidden(kind.group, kind.plural, name, &why);
+        if let Some(about) = &mut error.details {
+            let message = format!("namespace {namespace} is being terminated");
+            about.causes = vec![Cause::new("metadata.namespace", CauseReason::NamespaceTerminating, message)];
+        }
+        error
     }
 
     /// 405 for a method that the path does not take.

@@ -87,7 +87,7 @@ pub fn prepare_replacement(
     mut new: Value,
     context: &Context,
 ) -> Result<Value, ApiError> {
-    check_names(kind, old, &mut new)?;
+    check_identity(kind, old, &mut new)?;
     prepare_update(kind, old, new, context)
 }
 
@@ -100,13 +100,13 @@ pub fn prepare_status_replacement(
     mut new: Value,
     context: &Context,
 ) -> Result<Value, ApiError> {
-    check_names(kind, old, &mut new)?;
+    check_identity(kind, old, &mut new)?;
     prepare_status_update(kind, old, new, context)
 }
 
-fn check_names(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), ApiError> {
+fn check_identity(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), ApiError> {
     let own = |field: &str| json::text(old, &["metadata", field]);
-    check_url(kind, own("name"), kind.namespaced.then(|| own("namespace")), new)?;
+    check_names(kind, own("name"), kind.namespaced.then(|| own("namespace")), new)?;
     let wanted = json::text(new, &["metadata", "uid"]);
     if !wanted.is_empty() && wanted != own("uid") {
         let (namespace, name) = (own("namespace"), own("name"));
@@ -118,7 +118,7 @@ fn check_names(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), ApiError
 /// Holds the name and namespace in the body of a PUT against those of its path, also before the object is looked up.
 ///
 /// Errors: 400 where they differ.
-pub fn check_url(
+pub fn check_names(
     kind: &Kind,
     name: &str,
     namespace: Option<&str>,
