@@ -35,7 +35,10 @@ pub fn parse_documents(source: &str, mistakes: &mut Vec<Mistake>) -> Vec<Node> {
         mistakes.push(Mistake::new(0..0, format!("the file is longer than {} MiB", MAX_BYTES >> 20)));
         return Vec::new();
     }
-    let mut reader = Reader { events: Parser::new_from_str(source), source, mistakes, depth: 0 };
+    // Whether comments are events depends on what else is built with the parser, unless it is said here.
+    let options = granit_parser::options! { emit_comments: false };
+    let events = Parser::new_from_str_with_options(source, options);
+    let mut reader = Reader { events, source, mistakes, depth: 0 };
     let mut documents = Vec::new();
     while let Some((event, span)) = reader.next() {
         match event {
