@@ -11,13 +11,16 @@ use crate::random::{Ports, Random};
 use alloc::format;
 use alloc::vec::Vec;
 use kubelet::{Boot, Config, ConnId, Input, Kubelet, Now, Output, ResetReason, WORKING_RESERVE};
-use smoltcp::iface::{self, Interface, SocketSet};
+use smoltcp::iface::{self, Interface, PollIngressSingleResult, PollResult, SocketSet};
 use smoltcp::phy::Device;
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, IpEndpoint};
 
 /// Connections of the kubelet: 0 carries requests, 1 the watch.
 const LINKS: [ConnId; 2] = [ConnId::REQUESTS, ConnId::WATCH];
+
+/// Frames taken from the card in one turn: a network that floods must not keep the kubelet from its lease.
+const BURST: usize = 16;
 
 /// A board with its card, its network stack and its kubelet.
 pub struct Shell<B, D, M = Kubelet> {
@@ -84,7 +87,7 @@ impl<B: Board, D: Device, M: Machine> Shell<B, D, M> {
     /// since boot (possibly past), unless the card calls earlier; `None` means never.
     pub fn turn(&mut self) -> Option<u64> {
         let now = instant(self.board.now());
-        self.interface.poll(now, &mut self.device, &mut self.sockets);
+        let crowded = self.move_frames(now);
         for link in &mut self.links {
             link.dial(&mut self.sockets, self.interface.context(), self.server, &mut self.ports);
         }
@@ -99,7 +102,20 @@ impl<B: Board, D: Device, M: Machine> Shell<B, D, M> {
         for link in &mut self.links {
             link.flush(&mut self.sockets);
         }
-        self.deadline()
+        if crowded { Some(0) } else { self.deadline() }
+    }
+
+    /// Takes frames off the card and gives it those of the sockets; whether more wait than one turn takes.
+    fn move_frames(&mut self, now: Instant) -> bool {
+        let Self { interface, device, sockets, .. } = self;
+        interface.poll_maintenance(now);
+        let arrived = (0..BURST)
+            .take_while(|_| {
+                interface.poll_ingress_single(now, device, sockets) != PollIngressSingleResult::None
+            })
+            .count();
+        while interface.poll_egress(now, device, sockets) != PollResult::None {}
+        arrived == BURST
     }
 
     fn look_at_network(&mut self) {

@@ -4,7 +4,7 @@
 mod bench;
 
 use bench::{BOARD_ADDRESS, Bench, PEER_ADDRESS, PORT};
-use kubelet::{ConnId, Input, Now, Output};
+use kubelet::{Config, ConnId, Input, Now, Output, ResetReason};
 use shell::{Machine, Shell};
 use smoltcp::time::Duration;
 use smoltcp::wire::{IpAddress, IpEndpoint};
@@ -203,6 +203,17 @@ fn a_tick_comes_when_it_is_due() {
 }
 
 #[test]
+fn a_flood_does_not_hold_up_a_tick() {
+    let (mut bench, script) = on_network(1);
+    bench.cable.flood(1000);
+    *script.deadline.borrow_mut() = Some(0);
+    assert_eq!(bench.shell.turn(), Some(0), "the rest of the flood is due at once");
+    assert_eq!(script.take(), ["tick"]);
+    assert!(bench.cable.waiting() > 900, "{} left", bench.cable.waiting());
+    assert!(bench.run(SECOND, |bench| bench.cable.waiting() == 0));
+}
+
+#[test]
 fn boots_differ_in_their_local_ports() {
     let ports: BTreeSet<u16> = (0..20)
         .map(|entropy| {
@@ -213,4 +224,26 @@ fn boots_differ_in_their_local_ports() {
         })
         .collect();
     assert!(ports.len() >= 18, "{ports:?}");
+}
+
+#[test]
+fn the_kubelet_registers_its_node_over_the_first_connection() {
+    let config = Config::from_json(
+        br#"{"nodeName":"a","server":"http://10.0.2.2:8080","token":"t-a","board":{"name":"bench","arch":"riscv32imc"}}"#,
+    )
+    .unwrap();
+    let mut bench =
+        Bench::new(1, |desk, card| Shell::new(desk, card, BOARD_MAC, config, ResetReason::PowerOn).unwrap());
+    let request = |bench: &Bench<kubelet::Kubelet>| {
+        bench.peer.connections.first().map(|first| String::from_utf8(first.received.clone()).unwrap())
+    };
+    assert!(
+        bench.run(SECOND, |bench| request(bench).is_some_and(|text| text.contains("\"Node\""))),
+        "{:?}",
+        bench.lines()
+    );
+    let request = request(&bench).unwrap();
+    assert!(request.starts_with("POST /api/v1/nodes HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("Bearer t-a\r\n"), "{request}");
+    assert!(bench.lines()[0].starts_with("rigor kubelet "), "{:?}", bench.lines());
 }

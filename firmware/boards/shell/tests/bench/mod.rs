@@ -35,6 +35,18 @@ pub struct Cable {
     pub jammed: Cell<bool>,
 }
 
+impl Cable {
+    /// Puts `count` frames that mean nothing on the way to the board.
+    pub fn flood(&self, count: usize) {
+        self.to_board.borrow_mut().extend(std::iter::repeat_n(vec![0xFF; 60], count));
+    }
+
+    /// Frames on the way to the board.
+    pub fn waiting(&self) -> usize {
+        self.to_board.borrow().len()
+    }
+}
+
 /// One end of the cable.
 pub struct Card {
     cable: Rc<Cable>,
