@@ -3,6 +3,8 @@
 pub mod dispatch;
 pub mod exit;
 pub mod filter;
+pub mod ground;
+pub mod plan;
 pub mod report;
 pub mod runner;
 pub mod suite;

@@ -1,0 +1,185 @@
+//! What trials stand on: a rig file that was found, and a way to open a world on it.
+
+use rigor_model::report::RigReport;
+use rigor_model::{Constants, Mistakes, Rig, RigKind};
+use rigor_rigs::{Bench, BoardSpec, Infra, World, processes};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Why there is no rig.
+#[derive(Debug, thiserror::Error)]
+pub enum RigError {
+    /// No file of that name.
+    #[error("there is no rig `{name}`: no file {path}; {remedy}")]
+    Missing {
+        /// What was asked for.
+        name: String,
+        /// Where it would be.
+        path: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The file has mistakes.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+}
+
+/// Finds the rig called `name` in the folder `rigs`, or at a path.
+///
+/// # Errors
+/// See [`RigError`].
+pub fn find_rig(name: &str, rigs: &Path) -> Result<Rig, RigError> {
+    let is_path =
+        name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "yaml");
+    let path = if is_path { PathBuf::from(name) } else { rigs.join(format!("{name}.yaml")) };
+    let source = fs::read_to_string(&path).map_err(|_| RigError::Missing {
+        name: name.to_owned(),
+        path: path.display().to_string(),
+        remedy: known(rigs),
+    })?;
+    Ok(Rig::parse(&path.display().to_string(), &source)?)
+}
+
+fn known(rigs: &Path) -> String {
+    let mut names: Vec<String> = fs::read_dir(rigs)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".yaml").map(str::to_owned))
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        format!(
+            "{} holds no rig: run from the repository's root, or give the path of a rig file",
+            rigs.display()
+        )
+    } else {
+        format!("known are {}, or give the path of a rig file", names.join(", "))
+    }
+}
+
+/// A rig that trials can be opened on: everything it starts has been found.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    rig: Rig,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    #[cfg(feature = "sim")]
+    Sim,
+    Bench(Bench),
+}
+
+impl Ground {
+    /// Finds what the rig needs.
+    ///
+    /// # Errors
+    /// A program or image is missing.
+    pub fn prepare(rig: Rig) -> Result<Self, Infra> {
+        let kind = match rig.kind {
+            RigKind::Sim => simulated()?,
+            RigKind::Host | RigKind::Qemu => Kind::Bench(Bench::find(&rig)?),
+        };
+        Ok(Self { rig, kind })
+    }
+
+    /// The rig.
+    #[must_use]
+    pub fn rig(&self) -> &Rig {
+        &self.rig
+    }
+
+    /// What reports say of it.
+    ///
+    /// # Errors
+    /// The emulator or the image cannot be asked.
+    pub fn report(&self) -> Result<RigReport, Infra> {
+        match &self.kind {
+            #[cfg(feature = "sim")]
+            Kind::Sim => Ok(RigReport {
+                name: self.rig.name.clone(),
+                kind: self.rig.kind,
+                machine: self.rig.machine.clone(),
+                emulator: None,
+                firmware_sha256: None,
+            }),
+            Kind::Bench(bench) => bench.describe(&self.rig),
+        }
+    }
+
+    /// Opens a trial with boards of these names.
+    ///
+    /// # Errors
+    /// The world does not come up.
+    pub fn open(&self, constants: &Constants, boards: &[String], seed: u64) -> Result<Box<dyn World>, Infra> {
+        let boards: Vec<BoardSpec> = boards
+            .iter()
+            .map(|name| BoardSpec { name: name.clone(), profile: self.rig.board.clone() })
+            .collect();
+        match &self.kind {
+            #[cfg(feature = "sim")]
+            Kind::Sim => rigor_sim::open(constants, &boards, seed),
+            Kind::Bench(bench) => {
+                // Real time has nothing to draw.
+                let _ = seed;
+                processes::open(bench, constants, &boards)
+            }
+        }
+    }
+}
+
+#[cfg(feature = "sim")]
+fn simulated() -> Result<Kind, Infra> {
+    Ok(Kind::Sim)
+}
+
+#[cfg(not(feature = "sim"))]
+fn simulated() -> Result<Kind, Infra> {
+    Err(Infra::lasting("this rigor was built without the simulated rig", "build it with the feature `sim`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rigs() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rigs")
+    }
+
+    #[test]
+    fn every_rig_file_can_be_read_and_is_called_as_its_rig() {
+        let mut count = 0;
+        for entry in fs::read_dir(rigs()).unwrap() {
+            let path = entry.unwrap().path();
+            let rig = find_rig(path.to_str().unwrap(), Path::new("/nowhere")).unwrap();
+            assert_eq!(Some(rig.name.as_str()), path.file_stem().and_then(|stem| stem.to_str()));
+            assert_eq!(find_rig(&rig.name, &rigs()).unwrap(), rig);
+            count += 1;
+        }
+        assert!(count >= 4);
+    }
+
+    #[test]
+    fn a_rig_that_is_not_there_is_told_with_those_that_are() {
+        let error = find_rig("qemo", &rigs()).unwrap_err().to_string();
+        assert!(error.starts_with("there is no rig `qemo`: no file "), "{error}");
+        assert!(
+            error.ends_with("known are host, qemu, qemu-short, sim, or give the path of a rig file"),
+            "{error}"
+        );
+        let error = find_rig("sim", Path::new("/nowhere")).unwrap_err().to_string();
+        assert!(error.contains("run from the repository's root"), "{error}");
+    }
+
+    #[test]
+    fn the_gate_for_slack_holds_in_every_rig_file() {
+        for name in ["sim", "host", "qemu", "qemu-short"] {
+            let rig = find_rig(name, &rigs()).unwrap();
+            assert!(rig.constants.slack <= std::time::Duration::from_millis(500), "{name}");
+            let truly = Constants { slack: rig.constants.slack, ..Constants::default() };
+            assert_eq!(rig.constants == truly, name != "qemu-short", "{name}: the true constants");
+        }
+    }
+}

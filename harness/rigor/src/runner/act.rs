@@ -1,0 +1,222 @@
+//! Performs acts on a world. What came of them is in the history, where the judge finds it; only what the rig could
+//! not do is told here.
+
+use super::fill::{Fill, Values};
+use super::played::PlayedNodes;
+use super::requests::{self, Place};
+use jiff::Timestamp;
+use rigor_model::act::{Apply, ControlPlaneAct, Kubectl, LinkAct, PlayedNode, PowerAct};
+use rigor_model::template::MissingName;
+use rigor_model::{Action, Constants, Step};
+use rigor_rigs::{ApiRequest, Infra, World, world};
+use rigor_trace::{Fact, Micros};
+use serde_json::Value;
+
+/// A trial's world with what the harness plays in it.
+pub(super) struct Stage<'a> {
+    pub(super) world: &'a mut dyn World,
+    played: PlayedNodes,
+    constants: Constants,
+    namespace: String,
+    /// Wall time of the trial's microsecond 0.
+    zero: Timestamp,
+}
+
+fn missing(error: &MissingName) -> Infra {
+    Infra::lasting(format!("`${{{}}}` has no value yet", error.0), "capture it in an earlier step")
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(
+        world: &'a mut dyn World,
+        constants: Constants,
+        namespace: &str,
+        zero: Timestamp,
+    ) -> Self {
+        Self { world, played: PlayedNodes::default(), constants, namespace: namespace.to_owned(), zero }
+    }
+
+    fn wall(&self) -> Timestamp {
+        self.zero.checked_add(self.world.now().as_duration()).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Lets time pass until `until`, or until something new is known; played nodes go on meanwhile.
+    pub(super) fn wait(&mut self, until: Micros) {
+        let until = self.played.next_due().map_or(until, |due| due.min(until));
+        self.world.wait(until);
+        self.play();
+    }
+
+    /// Renews and reports what is due.
+    pub(super) fn play(&mut self) {
+        let due = self.played.due(self.world.now(), self.wall());
+        for request in due {
+            self.world.request(request);
+        }
+    }
+
+    /// Performs one act; an expectation does nothing.
+    pub(super) fn perform(&mut self, action: &Action, values: &Values) -> Result<(), Infra> {
+        match action {
+            Action::Apply(act) => self.apply(&act.filled(values).map_err(|error| missing(&error))?),
+            Action::Power(act) => self.world.power(&act.board, power(act.act)),
+            Action::Link(act) => self.world.link(&act.board, link(act.act)),
+            Action::ControlPlane(act) => self.world.control_plane(control_plane(*act)),
+            Action::Node(act) => {
+                self.play_node(&act.filled(values).map_err(|error| missing(&error))?);
+                Ok(())
+            }
+            Action::Kubectl(act) => self.kubectl(&act.filled(values).map_err(|error| missing(&error))?),
+            Action::Parallel(steps) => self.parallel(steps, values),
+            Action::Create(_)
+            | Action::Replace(_)
+            | Action::Patch(_)
+            | Action::Delete(_)
+            | Action::Scale(_)
+            | Action::Cordon(_)
+            | Action::Uncordon(_)
+            | Action::Bind(_)
+            | Action::Request(_) => {
+                if let Some(request) = self.single(action, values)? {
+                    self.world.request(request);
+                }
+                Ok(())
+            }
+            Action::Wait(_)
+            | Action::Expect(_)
+            | Action::Never(_)
+            | Action::Always(_)
+            | Action::Unchanged(_)
+            | Action::Order(_)
+            | Action::Capture(_) => Ok(()),
+        }
+    }
+
+    /// The request that an act is, where it is exactly one.
+    fn single(&self, action: &Action, values: &Values) -> Result<Option<ApiRequest>, Infra> {
+        let namespace = self.namespace.as_str();
+        let unknown =
+            || Infra::lasting("the object's kind is not known", "use `request` for kinds of your own");
+        let filled = match action {
+            Action::Create(act) => {
+                act.filled(values).map(|act| requests::create(&act, namespace).ok_or_else(unknown))
+            }
+            Action::Replace(act) => {
+                act.filled(values).map(|act| requests::replace(&act, namespace).ok_or_else(unknown))
+            }
+            Action::Patch(act) => act.filled(values).map(|act| Ok(requests::patch(&act, namespace))),
+            Action::Delete(act) => act.filled(values).map(|act| Ok(requests::delete(&act, namespace))),
+            Action::Scale(act) => act.filled(values).map(|act| Ok(requests::scale(&act, namespace))),
+            Action::Cordon(act) | Action::Uncordon(act) => {
+                act.filled(values).map(|act| Ok(requests::cordon(&act)))
+            }
+            Action::Bind(act) => act.filled(values).map(|act| Ok(requests::bind(&act, namespace))),
+            Action::Request(act) => act.filled(values).map(|act| Ok(requests::request(&act))),
+            Action::Apply(_)
+            | Action::Power(_)
+            | Action::Link(_)
+            | Action::ControlPlane(_)
+            | Action::Node(_)
+            | Action::Kubectl(_)
+            | Action::Wait(_)
+            | Action::Parallel(_)
+            | Action::Expect(_)
+            | Action::Never(_)
+            | Action::Always(_)
+            | Action::Unchanged(_)
+            | Action::Order(_)
+            | Action::Capture(_) => return Ok(None),
+        };
+        filled.map_err(|error| missing(&error))?.map(Some)
+    }
+
+    fn apply(&mut self, act: &Apply) -> Result<(), Infra> {
+        for object in &act.objects {
+            let Some(place) = Place::of(object, &act.api, &self.namespace) else {
+                return Err(Infra::lasting(
+                    "the object's kind is not known",
+                    "use `request` for kinds of your own",
+                ));
+            };
+            let there =
+                place.name.is_some() && self.world.request(requests::look(&place, &act.api)).status == 200;
+            let request = if there {
+                requests::lay_over(&place, object, &act.api)
+            } else {
+                requests::add(&place, object, &act.api)
+            };
+            self.world.request(request);
+        }
+        Ok(())
+    }
+
+    fn play_node(&mut self, act: &PlayedNode) {
+        let (now, wall) = (self.world.now(), self.wall());
+        for request in self.played.act(act, &self.constants, now, wall) {
+            self.world.request(request);
+        }
+    }
+
+    fn kubectl(&mut self, act: &Kubectl) -> Result<(), Infra> {
+        let stdin = act.stdin.as_ref().map(|stdin| match stdin {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        self.world.kubectl(&act.args, stdin.as_deref()).map(drop)
+    }
+
+    /// Single requests begin together; other acts follow in the order they are written.
+    fn parallel(&mut self, steps: &[Step], values: &Values) -> Result<(), Infra> {
+        let mut together = Vec::new();
+        let mut others = Vec::new();
+        for step in steps {
+            match self.single(&step.action, values)? {
+                Some(request) => together.push((step, request)),
+                None => others.push(step),
+            }
+        }
+        let (named, requests): (Vec<_>, Vec<_>) = together.into_iter().unzip();
+        self.world.requests(requests);
+        for step in named {
+            self.name(step);
+        }
+        for step in others {
+            self.perform(&step.action, values)?;
+            self.name(step);
+        }
+        Ok(())
+    }
+
+    /// Notes that a step's instant has its name.
+    pub(super) fn name(&mut self, step: &Step) {
+        if let Some(name) = &step.name {
+            self.world.record(Fact::Instant { name: name.clone() });
+        }
+    }
+}
+
+fn power(act: PowerAct) -> world::PowerAct {
+    match act {
+        PowerAct::Cut => world::PowerAct::Cut,
+        PowerAct::Restore => world::PowerAct::Restore,
+        PowerAct::Cycle => world::PowerAct::Cycle,
+        PowerAct::Hang => world::PowerAct::Hang,
+        PowerAct::Resume => world::PowerAct::Resume,
+    }
+}
+
+fn link(act: LinkAct) -> world::LinkAct {
+    match act {
+        LinkAct::Cut => world::LinkAct::Cut,
+        LinkAct::Heal => world::LinkAct::Heal,
+    }
+}
+
+fn control_plane(act: ControlPlaneAct) -> world::ControlPlaneAct {
+    match act {
+        ControlPlaneAct::Restart => world::ControlPlaneAct::Restart,
+        ControlPlaneAct::Stop => world::ControlPlaneAct::Stop,
+        ControlPlaneAct::Kill => world::ControlPlaneAct::Kill,
+        ControlPlaneAct::Start => world::ControlPlaneAct::Start,
+    }
+}
