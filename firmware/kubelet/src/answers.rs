@@ -268,6 +268,8 @@ impl Kubelet {
 
     fn node_gone(&mut self) {
         self.log("node object is gone; registering again".into());
+        // The server may have forgotten more than that.
+        self.sync.relist();
         self.node.registration = Registration::Create;
         self.node.retry.failed(self.millis, LONGEST_RETRY, &mut self.random);
     }
@@ -371,7 +373,8 @@ impl Kubelet {
             self.sync.retry.worked();
             return self.take_list(flight.listing);
         }
-        if self.sync.retry.failures == 0 {
+        // The first failure may have been the watch's.
+        if self.sync.retry.failures <= 1 {
             if status == 200 {
                 self.log("list of pods: the answer is garbage".into());
             } else {
