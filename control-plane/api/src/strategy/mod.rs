@@ -106,7 +106,7 @@ pub fn prepare_status_replacement(
 
 fn check_identity(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), ApiError> {
     let own = |field: &str| json::text(old, &["metadata", field]);
-    check_names(kind, own("name"), kind.namespaced.then(|| own("namespace")), new)?;
+    check_url(kind, own("name"), kind.namespaced.then(|| own("namespace")), new)?;
     let wanted = json::text(new, &["metadata", "uid"]);
     if !wanted.is_empty() && wanted != own("uid") {
         let (namespace, name) = (own("namespace"), own("name"));
@@ -118,7 +118,7 @@ fn check_identity(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), ApiEr
 /// Holds the name and namespace in the body of a PUT against those of its path, also before the object is looked up.
 ///
 /// Errors: 400 where they differ.
-pub fn check_names(
+pub fn check_url(
     kind: &Kind,
     name: &str,
     namespace: Option<&str>,
