@@ -11,6 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::index::Index;
+
 pub use rigor_model::Constants;
 pub use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct};
 
@@ -289,6 +291,7 @@ pub enum Fact {
 #[derive(Debug, Clone, Default)]
 pub struct History {
     records: Vec<Record>,
+    index: Index,
 }
 
 impl History {
@@ -303,6 +306,7 @@ impl History {
         let at = self.records.last().map_or(at, |last| at.max(last.at));
         let seq = self.records.len() as u64;
         self.records.push(Record { seq, at, fact });
+        self.index.note(&self.records);
         &self.records[self.records.len() - 1]
     }
 
@@ -324,6 +328,11 @@ impl History {
     /// When the last record was made.
     pub fn last_at(&self) -> Micros {
         self.records.last().map_or(Micros::ZERO, |record| record.at)
+    }
+
+    /// What is known about the records without reading them all.
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
     }
 }
 

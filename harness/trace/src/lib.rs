@@ -4,7 +4,20 @@
 //! history that someone else recorded gives the same result.
 
 pub mod history;
+mod index;
+pub mod interval;
+pub mod judge;
+pub mod matching;
+pub mod monitors;
+pub mod quantity;
+mod timeline;
+pub mod view;
 
 pub use history::{
     Constants, ControlPlaneAct, Fact, History, LinkAct, Micros, Phase, PowerAct, ProcessEvent, Record, Verb,
 };
+pub use index::{Blind, ObjectKey, Version};
+pub use interval::Interval;
+pub use judge::{Found, Judge, ScenarioVerdict, StepState, Unresolved, Verdict, judge, judge_step};
+pub use timeline::{CannotLook, Values};
+pub use view::View;

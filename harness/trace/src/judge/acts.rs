@@ -1,0 +1,281 @@
+//! Acts are judged too: what the server answered must be what the step allows.
+
+use rigor_model::act::{Api, Kubectl};
+use rigor_model::pattern::{Operator, Pattern};
+use rigor_model::template;
+use rigor_model::{Action, Outcome};
+use serde_json::Value;
+
+use super::{Bench, StepState, Verdict};
+use crate::history::{Fact, Record};
+use crate::matching::Matcher;
+
+impl Bench<'_, '_> {
+    /// Pending until the step has ended; then what its facts say.
+    pub(super) fn act(&self) -> StepState {
+        let marks = self.view.step(self.index);
+        let (Some(begin), Some(end)) = (marks.begin, marks.end) else {
+            return StepState::Pending { until: crate::history::Micros::MAX };
+        };
+        StepState::Settled(self.act_verdict(&self.step.action, begin, end))
+    }
+
+    fn act_verdict(&self, action: &Action, begin: usize, end: usize) -> Verdict {
+        let facts = self.facts_of(action, begin, end);
+        match action {
+            Action::Wait(_) => Verdict::pass(),
+            Action::Parallel(acts) => {
+                let verdicts = acts.iter().map(|act| self.act_verdict(&act.action, begin, end));
+                verdicts.max_by_key(|verdict| verdict.outcome).unwrap_or_else(Verdict::pass)
+            }
+            Action::Power(_) | Action::Link(_) | Action::ControlPlane(_) => self.done(&facts),
+            Action::Kubectl(kubectl) => self.kubectl(kubectl, &facts),
+            Action::Node(_) => self.played(&facts),
+            Action::Apply(act) => self.answered(&act.api, &facts),
+            Action::Create(act) => self.answered(&act.api, &facts),
+            Action::Replace(act) => self.answered(&act.api, &facts),
+            Action::Patch(act) => self.answered(&act.api, &facts),
+            Action::Delete(act) => self.answered(&act.api, &facts),
+            Action::Scale(act) => self.answered(&act.api, &facts),
+            Action::Cordon(act) | Action::Uncordon(act) => self.answered(&act.api, &facts),
+            Action::Bind(act) => self.answered(&act.api, &facts),
+            Action::Request(act) => self.answered(&act.api, &facts),
+            Action::Expect(_)
+            | Action::Never(_)
+            | Action::Always(_)
+            | Action::Unchanged(_)
+            | Action::Order(_)
+            | Action::Capture(_) => Verdict::pass(),
+        }
+    }
+
+    /// The facts between two records that an act brought about.
+    pub(super) fn facts_of(&self, action: &Action, begin: usize, end: usize) -> Vec<&Record> {
+        let records = &self.history.records()[begin..=end];
+        records.iter().filter(|record| self.concerns(action, &record.fact)).collect()
+    }
+
+    fn concerns(&self, action: &Action, fact: &Fact) -> bool {
+        match (action, fact) {
+            (Action::Power(power), Fact::Power { board, act, .. }) => {
+                *board == power.board && *act == power.act
+            }
+            (Action::Link(link), Fact::Link { board, act, .. }) => *board == link.board && *act == link.act,
+            (Action::ControlPlane(wanted), Fact::ControlPlane { act, .. }) => act == wanted,
+            (Action::Kubectl(_), Fact::Kubectl { .. }) => true,
+            (Action::Parallel(acts), fact) => acts.iter().any(|act| self.concerns(&act.action, fact)),
+            (Action::Node(node), Fact::Request { method, path, .. }) => {
+                method != "GET" && names_node(path, &node.name)
+            }
+            (Action::Request(request), Fact::Request { as_user, method, path, .. }) => {
+                let values = self.judge.values(self.index, self.history);
+                let wanted = template::fill_text(&request.path, &values).unwrap_or_default();
+                *method == request.method && *path == wanted && *as_user == request.api.user.to_string()
+            }
+            (action, Fact::Request { as_user, method, path, .. }) => match written_by(action) {
+                Some((methods, api)) => {
+                    methods.contains(&method.as_str())
+                        && *as_user == api.user.to_string()
+                        && (path.ends_with("/binding")) == matches!(action, Action::Bind(_))
+                        && !self.is_played_traffic(path)
+                }
+                None => false,
+            },
+            (_, _) => false,
+        }
+    }
+
+    /// Whether a path is written by a played node on its own schedule.
+    fn is_played_traffic(&self, path: &str) -> bool {
+        self.judge.scenario.plan.iter().any(|step| match &step.action {
+            Action::Node(node) => {
+                path.contains("/leases/") && names_node(path, &node.name)
+                    || path.ends_with(&format!("/nodes/{}/status", node.name))
+            }
+            _ => false,
+        })
+    }
+
+    fn done(&self, facts: &[&Record]) -> Verdict {
+        match facts.last().and_then(|record| Some((record, usize::try_from(record.seq).ok()?))) {
+            Some((record, number)) => {
+                Verdict::pass().with_found(self.view.fact_interval(record), Some(number))
+            }
+            None => {
+                Verdict::because(Outcome::InfraError, format!("{}\n  the rig did not do it", self.sentence()))
+            }
+        }
+    }
+
+    /// Whether each answer is what the step allows.
+    fn answered(&self, api: &Api, facts: &[&Record]) -> Verdict {
+        if facts.is_empty() {
+            let text = format!("{}\n  the request was not made", self.sentence());
+            return Verdict::because(Outcome::InfraError, text);
+        }
+        let body = api.answer.body.as_ref();
+        for record in facts {
+            let Fact::Request { method, path, status, response, error, .. } = &record.fact else { continue };
+            let place = format!("{}\n  {method} {path} at {}", self.sentence(), record.at);
+            if *status == 0 {
+                let why = error.as_deref().unwrap_or("the connection ended");
+                return Verdict::because(Outcome::InfraError, format!("{place} had no answer: {why}"));
+            }
+            if !api.answer.accepts(*status) {
+                let wanted = match api.answer.status.as_slice() {
+                    [] => "a success".to_owned(),
+                    codes => codes.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
+                };
+                let text =
+                    format!("{place} was answered {status}, not {wanted}: {}", said(response.as_ref()));
+                return Verdict::because(Outcome::Fail, text);
+            }
+            if let Some(pattern) = body {
+                if let Some(difference) = self.difference(pattern, response.as_ref()) {
+                    let text = format!("{place} was answered {status}, but {difference}");
+                    return Verdict::because(Outcome::Fail, text);
+                }
+            }
+        }
+        self.done(facts)
+    }
+
+    fn played(&self, facts: &[&Record]) -> Verdict {
+        for record in facts {
+            let Fact::Request { method, path, status, response, error, .. } = &record.fact else { continue };
+            if *status == 0 || (*status >= 400 && *status != 409) {
+                let said = error.clone().unwrap_or_else(|| said(response.as_ref()));
+                let text = format!(
+                    "{}\n  the node cannot be played: {method} {path} at {} was answered {status}: {said}",
+                    self.sentence(),
+                    record.at
+                );
+                return Verdict::because(
+                    if *status == 0 { Outcome::InfraError } else { Outcome::Fail },
+                    text,
+                );
+            }
+        }
+        Verdict::pass()
+    }
+
+    fn kubectl(&self, kubectl: &Kubectl, facts: &[&Record]) -> Verdict {
+        let values = self.judge.values(self.index, self.history);
+        let args: Vec<String> =
+            kubectl.args.iter().map(|arg| template::fill_text(arg, &values).unwrap_or_default()).collect();
+        let run = facts.iter().rev().find_map(|record| match &record.fact {
+            Fact::Kubectl { argv, status, stdout, stderr, .. } if argv.ends_with(&args) => {
+                Some((status, stdout, stderr))
+            }
+            _ => None,
+        });
+        let Some((status, stdout, stderr)) = run else {
+            return Verdict::because(
+                Outcome::InfraError,
+                format!("{}\n  kubectl was not run", self.sentence()),
+            );
+        };
+        let told = format!("{}\n  kubectl {} ended with {status}", self.sentence(), args.join(" "));
+        let streams = format!("\n  stdout: {}\n  stderr: {}", stdout.trim_end(), stderr.trim_end());
+        if *status != kubectl.exit_code {
+            return Verdict::because(Outcome::Fail, format!("{told}, not {}{streams}", kubectl.exit_code));
+        }
+        for (name, pattern, text) in
+            [("stdout", &kubectl.stdout, stdout), ("stderr", &kubectl.stderr, stderr)]
+        {
+            let Some(pattern) = pattern else { continue };
+            if let Some(difference) = self.output_difference(pattern, text) {
+                return Verdict::because(Outcome::Fail, format!("{told}, but {name} {difference}{streams}"));
+            }
+        }
+        self.done(facts)
+    }
+
+    /// A plain text must be contained; anything else must match.
+    fn output_difference(&self, pattern: &Pattern, text: &str) -> Option<String> {
+        if let Pattern::Scalar(Value::String(part)) = pattern {
+            let values = self.judge.values(self.index, self.history);
+            let part = template::fill_text(part, &values).unwrap_or_default();
+            return (!text.contains(&part)).then(|| format!("lacks `{part}`"));
+        }
+        let pattern = match pattern {
+            // A regular expression may look for something on one of many lines.
+            Pattern::Operators(all) => Pattern::Operators(
+                all.iter()
+                    .map(|operator| match operator {
+                        Operator::Regex(text) => Operator::Regex(format!("(?m){text}")),
+                        other => other.clone(),
+                    })
+                    .collect(),
+            ),
+            other => other.clone(),
+        };
+        self.difference(&pattern, Some(&Value::String(text.to_owned())))
+    }
+
+    /// Where a value is not as a pattern says.
+    fn difference(&self, pattern: &Pattern, value: Option<&Value>) -> Option<String> {
+        let values = self.judge.values(self.index, self.history);
+        let pattern = match pattern.fill(&values) {
+            Ok(pattern) => pattern,
+            Err(error) => return Some(error.to_string()),
+        };
+        let matcher = match Matcher::new(&pattern) {
+            Ok(matcher) => matcher,
+            Err(error) => return Some(error.to_string()),
+        };
+        let found = matcher.differences(value);
+        let first = found.first()?;
+        let at = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
+        Some(format!("{at}expected {}, found {}", first.expected, first.found))
+    }
+}
+
+/// The methods by which an act writes, and its identity and answer.
+fn written_by(action: &Action) -> Option<(&'static [&'static str], &Api)> {
+    match action {
+        Action::Apply(act) => Some((&["POST", "PATCH", "PUT"], &act.api)),
+        Action::Create(act) => Some((&["POST"], &act.api)),
+        Action::Bind(act) => Some((&["POST"], &act.api)),
+        Action::Replace(act) => Some((&["PUT"], &act.api)),
+        Action::Patch(act) => Some((&["PATCH"], &act.api)),
+        Action::Scale(act) => Some((&["PATCH", "PUT"], &act.api)),
+        Action::Cordon(act) | Action::Uncordon(act) => Some((&["PATCH", "PUT"], &act.api)),
+        Action::Delete(act) => Some((&["DELETE"], &act.api)),
+        Action::Request(act) => Some((&[], &act.api)),
+        Action::Power(_)
+        | Action::Link(_)
+        | Action::ControlPlane(_)
+        | Action::Node(_)
+        | Action::Kubectl(_)
+        | Action::Wait(_)
+        | Action::Parallel(_)
+        | Action::Expect(_)
+        | Action::Never(_)
+        | Action::Always(_)
+        | Action::Unchanged(_)
+        | Action::Order(_)
+        | Action::Capture(_) => None,
+    }
+}
+
+/// Whether a path is that of a node, its status, or its lease.
+fn names_node(path: &str, node: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let own = |part: &str| {
+        path.split(part).nth(1).is_some_and(|rest| rest == node || rest.starts_with(&format!("{node}/")))
+    };
+    own("/nodes/") || own("/leases/") || path.ends_with("/nodes") || path.ends_with("/leases")
+}
+
+/// What an answer says, in few words.
+fn said(response: Option<&Value>) -> String {
+    let text = match response {
+        Some(Value::Object(object)) if object.contains_key("message") => {
+            object["message"].as_str().unwrap_or_default().to_owned()
+        }
+        Some(other) => other.to_string(),
+        None => "no body".to_owned(),
+    };
+    if text.chars().count() > 300 { text.chars().take(299).chain(['…']).collect() } else { text }
+}

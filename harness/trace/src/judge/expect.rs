@@ -1,0 +1,352 @@
+//! `expect`: it becomes so inside the window. `order` and `capture` as well.
+
+use rigor_model::Outcome;
+use rigor_model::expect::{Capture, Expect, ExpectWindow, Order};
+use rigor_model::expr::Instant;
+use rigor_model::pattern::Count;
+use serde_json::Value;
+
+use super::edges::{self, Edge};
+use super::gaps::BLIND_PATIENCE;
+use super::message::Window;
+use super::{Bench, StepState, Unresolved, Verdict};
+use crate::history::Micros;
+use crate::interval::Interval;
+use crate::matching::Matcher;
+use crate::timeline::{Change, Look, Occurrence, Selection, occurrences, states};
+
+/// A window with its edges resolved.
+#[derive(Debug, Clone, Copy)]
+struct Edges {
+    /// From here on things are looked at.
+    from: Interval,
+    /// Too early before it.
+    not_before: Option<Interval>,
+    /// Too late after it.
+    not_after: Interval,
+}
+
+impl Bench<'_, '_> {
+    pub(super) fn expect(&self, expect: &Expect) -> StepState {
+        let values = self.judge.values(self.index, self.history);
+        let look = match Look::new(&expect.what, &self.view, &values) {
+            Ok(look) => look,
+            Err(error) => return self.cannot_tell(&Unresolved::new(error.to_string())),
+        };
+        let edges = match self.edges(&expect.window, &look) {
+            Ok(edges) => edges,
+            Err(why) => return self.cannot_tell(&why),
+        };
+        let window = Window::of_expect(&expect.window, edges.not_before, edges.not_after);
+        match &look {
+            Look::State { selection, matcher, count, .. } => {
+                let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
+                self.expect_state(&look, &changes, edges, &window)
+            }
+            Look::Occurrences { of, count } => {
+                let all = occurrences(&self.view, of);
+                match count {
+                    Some(count) => self.expect_count(&look, &all, count, edges, &window),
+                    None => self.expect_occurrence(&look, &all, edges, &window),
+                }
+            }
+        }
+    }
+
+    fn edges(&self, window: &ExpectWindow, look: &Look) -> Result<Edges, Unresolved> {
+        match window {
+            ExpectWindow::Within { from, length } => {
+                let from_resolved = self.resolve(from)?;
+                // What an act brought about may have happened before its answer was in.
+                let looked_from = match (look, from) {
+                    (Look::Occurrences { .. }, Instant::Begin) => Interval::exactly(self.last_act()),
+                    (Look::Occurrences { .. } | Look::State { .. }, _) => from_resolved,
+                };
+                let not_after = from_resolved.plus(length.resolve(&self.constants));
+                Ok(Edges { from: looked_from, not_before: None, not_after })
+            }
+            ExpectWindow::Between { not_before, not_after } => Ok(Edges {
+                from: self.base(not_before)?,
+                not_before: Some(self.resolve(not_before)?),
+                not_after: self.resolve(not_after)?,
+            }),
+        }
+    }
+
+    fn expect_state(&self, look: &Look, changes: &[Change], edges: Edges, window: &Window) -> StepState {
+        for (position, onset) in changes.iter().enumerate().filter(|(_, change)| change.holds) {
+            let end = changes.get(position + 1).map(|change| change.when);
+            if end.is_some_and(|end| end.is_before(edges.from)) {
+                continue;
+            }
+            if edges.not_before.is_none() {
+                // What already is so when the window opens is fine.
+                if end.is_some_and(|end| end.latest < edges.from.earliest) {
+                    continue;
+                }
+                return self.placed(look, onset.when, onset.record, edges, window);
+            }
+            let not_before = edges.not_before.unwrap_or(edges.from);
+            let was_before = onset.when.is_before(edges.from);
+            if was_before && end.is_some_and(|end| end.latest < not_before.earliest) {
+                continue;
+            }
+            return self.placed(look, onset.when, onset.record, edges, window);
+        }
+        self.not_yet(look, edges, window)
+    }
+
+    fn expect_occurrence(&self, look: &Look, all: &[Occurrence], edges: Edges, window: &Window) -> StepState {
+        match all.iter().find(|occurrence| !occurrence.when.is_before(edges.from)) {
+            Some(first) => self.placed(look, first.when, Some(first.record), edges, window),
+            None => self.not_yet(look, edges, window),
+        }
+    }
+
+    /// The verdict on something that was found at `when`.
+    fn placed(
+        &self,
+        look: &Look,
+        when: Interval,
+        record: Option<usize>,
+        edges: Edges,
+        window: &Window,
+    ) -> StepState {
+        let settled = match edges::place(when, edges.not_before, Some(edges.not_after), self.view.slack()) {
+            Edge::Inside(margins) => Verdict::pass().with_margins(margins).with_found(when, record),
+            Edge::TooEarly(by) => {
+                let text =
+                    self.found_outside(look, record, when, &format!("{} too early", seconds(by)), window);
+                Verdict::because(Outcome::Fail, text).with_found(when, record)
+            }
+            Edge::TooLate(by) => match self.stalled(edges.from.earliest, edges.not_after.latest) {
+                Some(stall) => Verdict::because(Outcome::Undecided, self.explain(window, &stall))
+                    .with_found(when, record),
+                None => {
+                    let text =
+                        self.found_outside(look, record, when, &format!("{} too late", seconds(by)), window);
+                    Verdict::because(Outcome::Fail, text).with_found(when, record)
+                }
+            },
+            Edge::Unclear(doubt) => {
+                let why = format!(
+                    "the observer was too slow: it came at {when}, and that is uncertain by {} where the slack is {}",
+                    seconds(doubt),
+                    seconds(self.view.slack())
+                );
+                Verdict::because(Outcome::Undecided, self.explain(window, &why)).with_found(when, record)
+            }
+        };
+        StepState::Settled(settled)
+    }
+
+    /// It was not found: pending until the window is past, and then a failure unless something stood in the way.
+    fn not_yet(&self, look: &Look, edges: Edges, window: &Window) -> StepState {
+        if let Err(until) = self.known_until(edges.not_after) {
+            return StepState::Pending { until };
+        }
+        if self.is_blind_now(look) && !self.ended {
+            let until = edges.not_after.latest + BLIND_PATIENCE;
+            if self.view.now() < until {
+                return StepState::Pending { until };
+            }
+        }
+        let from = edges.from.earliest;
+        let doubt = self
+            .blind_spot(look, from, edges.not_after.latest)
+            .or_else(|| self.stalled(from, edges.not_after.latest));
+        StepState::Settled(match doubt {
+            Some(why) => Verdict::because(Outcome::Undecided, self.explain(window, &why)),
+            None => {
+                Verdict::because(Outcome::Fail, self.never_came(look, edges.from, edges.not_after, window))
+            }
+        })
+    }
+
+    /// So many occurrences in the window, judged when it is past.
+    fn expect_count(
+        &self,
+        look: &Look,
+        all: &[Occurrence],
+        count: &Count,
+        edges: Edges,
+        window: &Window,
+    ) -> StepState {
+        if let Err(until) = self.known_until(edges.not_after) {
+            // More than enough cannot become right again, but at least so many can be settled at once.
+            let so_far = counted(all, edges.not_before.unwrap_or(edges.from), edges.not_after);
+            if edges.not_before.is_none() && only_grows_true(count) && count.holds(so_far.0, so_far.0) {
+                return self.count_settled(all, edges, so_far);
+            }
+            return StepState::Pending { until };
+        }
+        let opens = edges.not_before.unwrap_or(edges.from);
+        let (certain, possible) = counted(all, opens, edges.not_after);
+        if let Some(why) = self.blind_spot(look, opens.earliest, edges.not_after.latest) {
+            return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)));
+        }
+        let right: Vec<u64> = (certain..=possible).filter(|number| count.holds(*number, *number)).collect();
+        if right.is_empty() {
+            let text = self.miscounted(look, all, count, (certain, possible), opens, edges.not_after, window);
+            return StepState::Settled(Verdict::because(Outcome::Fail, text));
+        }
+        let doubtful = all.iter().filter(|occurrence| on_edge(occurrence, opens, edges.not_after));
+        let doubt = doubtful
+            .map(|occurrence| occurrence.when.width() + opens.width().max(edges.not_after.width()))
+            .max();
+        match doubt
+            .filter(|doubt| *doubt > self.view.slack() && (right.len() as u64) < possible - certain + 1)
+        {
+            Some(doubt) => {
+                let why = format!(
+                    "the observer was too slow: from {certain} to {possible} are in the window, uncertain by {}",
+                    seconds(doubt)
+                );
+                StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)))
+            }
+            None => self.count_settled(all, edges, (certain, possible)),
+        }
+    }
+
+    fn count_settled(&self, all: &[Occurrence], edges: Edges, numbers: (u64, u64)) -> StepState {
+        let opens = edges.not_before.unwrap_or(edges.from);
+        let inside = all.iter().find(|occurrence| {
+            !occurrence.when.is_before(opens) && !edges.not_after.is_before(occurrence.when)
+        });
+        let mut verdict = Verdict::pass();
+        if let Some(first) = inside {
+            verdict = verdict.with_found(first.when, Some(first.record));
+            if let Edge::Inside(margins) =
+                edges::place(first.when, edges.not_before, Some(edges.not_after), self.view.slack())
+            {
+                verdict = verdict.with_margins(margins);
+            }
+        }
+        debug_assert!(numbers.0 <= numbers.1);
+        StepState::Settled(verdict)
+    }
+
+    pub(super) fn order(&self, order: &Order) -> StepState {
+        let mut previous: Option<(&String, Interval, Option<usize>)> = None;
+        for name in &order.names {
+            let (when, record) = match self.named(name) {
+                Ok(found) => found,
+                Err(why) => return self.cannot_tell(&why),
+            };
+            if let Some((earlier, before, earlier_record)) = previous {
+                // Two object versions of one instant are told apart by the order in which they were written.
+                let written_before = match (self.version_of(earlier_record), self.version_of(record)) {
+                    (Some(first), Some(second)) => second < first,
+                    (_, _) => false,
+                };
+                if when.is_before(before) || written_before {
+                    let text = format!(
+                        "{}\n  `{name}` was at {when}, before `{earlier}` at {before}",
+                        self.sentence()
+                    );
+                    return StepState::Settled(Verdict::because(Outcome::Fail, text));
+                }
+            }
+            previous = Some((name, when, record));
+        }
+        StepState::Settled(Verdict::pass())
+    }
+
+    /// The resourceVersion of the object in a record.
+    fn version_of(&self, record: Option<usize>) -> Option<u64> {
+        match &self.history.records()[record?].fact {
+            crate::history::Fact::Object { object, .. } => crate::index::resource_version(object),
+            _ => None,
+        }
+    }
+
+    pub(super) fn capture(&self, capture: &Capture) -> StepState {
+        let values = self.judge.values(self.index, self.history);
+        let prepared = Selection::new(&capture.of, &self.view, &values).and_then(|selection| {
+            let matcher =
+                capture.pattern.as_ref().map(|pattern| -> Result<Matcher, crate::timeline::CannotLook> {
+                    Ok(Matcher::new(&pattern.fill(&values)?)?)
+                });
+            Ok((selection, matcher.transpose()?))
+        });
+        let (selection, matcher) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return self.cannot_tell(&Unresolved::new(error.to_string())),
+        };
+        let found: Vec<(&Value, Interval, usize)> = selection
+            .objects(&self.view)
+            .into_iter()
+            .filter_map(|(_, versions)| versions.last())
+            .filter(|version| !version.gone)
+            .map(|version| (self.view.object(version), self.view.interval(version), version.record))
+            .filter(|(object, _, _)| {
+                selection.selects(object)
+                    && matcher.as_ref().is_none_or(|matcher| matcher.matches(Some(object)))
+            })
+            .collect();
+        let until = self.begin + capture.within.resolve(&self.constants);
+        let what = match found.as_slice() {
+            [(object, when, record)] => {
+                let values =
+                    capture.fields.iter().map(|(name, path)| Some((name.clone(), path.get(object)?.clone())));
+                if let Some(captured) = values.collect::<Option<_>>() {
+                    let verdict = Verdict { captured, ..Verdict::pass() };
+                    return StepState::Settled(verdict.with_found(*when, Some(*record)));
+                }
+                let missing: Vec<String> = capture
+                    .fields
+                    .iter()
+                    .filter(|(_, path)| path.get(object).is_none())
+                    .map(|(_, path)| path.to_string())
+                    .collect();
+                format!("the object has nothing at {}", missing.join(", "))
+            }
+            [] => "there is no such object".to_owned(),
+            several => format!("{} objects are like that; a capture takes exactly one", several.len()),
+        };
+        if self.view.now() < until && !self.ended {
+            return StepState::Pending { until };
+        }
+        let text = format!("{}\n  at {until}: {what}", self.sentence());
+        StepState::Settled(Verdict::because(Outcome::Fail, text))
+    }
+}
+
+/// Occurrences that are certainly inside, and those that may be.
+fn counted(all: &[Occurrence], opens: Interval, closes: Interval) -> (u64, u64) {
+    let mut certain = 0;
+    let mut possible = 0;
+    for occurrence in all {
+        if occurrence.when.is_before(opens) || closes.is_before(occurrence.when) {
+            continue;
+        }
+        possible += occurrence.times;
+        if !on_edge(occurrence, opens, closes) {
+            certain += occurrence.times;
+        }
+    }
+    (certain, possible)
+}
+
+/// Whether an occurrence may be inside or outside.
+fn on_edge(occurrence: &Occurrence, opens: Interval, closes: Interval) -> bool {
+    let outside = occurrence.when.is_before(opens) || closes.is_before(occurrence.when);
+    let inside = occurrence.when.earliest >= opens.latest && occurrence.when.latest <= closes.earliest;
+    !outside && !inside
+}
+
+/// Whether a count that is right stays right when more come.
+fn only_grows_true(count: &Count) -> bool {
+    use rigor_model::pattern::Comparison;
+    match count {
+        Count::All => false,
+        Count::Compared(conditions) => conditions
+            .iter()
+            .all(|(comparison, _)| matches!(comparison, Comparison::AtLeast | Comparison::Greater)),
+    }
+}
+
+/// Seconds with milliseconds: `2.310 s`.
+pub(super) fn seconds(length: std::time::Duration) -> String {
+    Micros::from_duration(length).to_string()
+}

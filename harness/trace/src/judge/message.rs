@@ -1,0 +1,314 @@
+//! What a failure says: the sentence, the window and the instants on it, the nearest thing that did
+//! happen and how it differs, and where the evidence lies.
+
+use rigor_model::expect::{ExpectWindow, Span};
+use rigor_model::pattern::Count;
+
+use super::Bench;
+use crate::history::{Fact, Record};
+use crate::index::Version;
+use crate::interval::Interval;
+use crate::matching::Difference;
+use crate::timeline::{Look, Occurrence, Source, occurrences};
+
+/// How many differences of the closest object are told.
+const TOLD: usize = 4;
+
+/// A window, for people.
+#[derive(Debug, Clone)]
+pub(super) struct Window(Vec<String>);
+
+impl Window {
+    pub fn of_expect(window: &ExpectWindow, not_before: Option<Interval>, not_after: Interval) -> Window {
+        match window {
+            ExpectWindow::Within { from, length } => {
+                Window(vec![format!("not after  {not_after}   = {from} + {length}")])
+            }
+            ExpectWindow::Between { not_before: lower, not_after: upper } => Window(
+                not_before
+                    .map(|edge| format!("not before {edge}   = {lower}"))
+                    .into_iter()
+                    .chain([format!("not after  {not_after}   = {upper}")])
+                    .collect(),
+            ),
+        }
+    }
+
+    pub fn of_span(span: &Span, from: Interval, until: Interval) -> Window {
+        Window(vec![format!("from  {from}   = {}", span.from), format!("until {until}   = {}", span.until)])
+    }
+
+    fn lines(&self) -> String {
+        self.0.iter().map(|line| format!("\n  {line}")).collect()
+    }
+}
+
+impl Bench<'_, '_> {
+    /// Sentence, window, and a reason.
+    pub(super) fn explain(&self, window: &Window, why: &str) -> String {
+        format!("{}{}\n  {why}", self.sentence(), window.lines())
+    }
+
+    /// Something was found, outside its window.
+    pub(super) fn found_outside(
+        &self,
+        look: &Look,
+        record: Option<usize>,
+        when: Interval,
+        how: &str,
+        window: &Window,
+    ) -> String {
+        let what = record.map_or("it was so from the start".to_owned(), |record| self.described(record));
+        let _ = look;
+        format!(
+            "{}{}\n  it came at {when}, {how}: {what}{}",
+            self.sentence(),
+            window.lines(),
+            evidence(record)
+        )
+    }
+
+    /// Something was so that must not be, or the other way round.
+    pub(super) fn happened(
+        &self,
+        look: &Look,
+        record: Option<usize>,
+        when: Interval,
+        what: &str,
+        window: &Window,
+    ) -> String {
+        let mut text = format!("{}{}\n  {what} at {when}", self.sentence(), window.lines());
+        match record {
+            Some(record) => {
+                text += &format!(": {}", self.described(record));
+                let differences = self.differences(look, record);
+                text += &listed(&differences);
+            }
+            None => text += ": so it was from the start",
+        }
+        text + &evidence(record)
+    }
+
+    /// Nothing of the kind was found: tells what came closest.
+    pub(super) fn never_came(&self, look: &Look, from: Interval, until: Interval, window: &Window) -> String {
+        let head = format!("{}{}", self.sentence(), window.lines());
+        match look {
+            Look::State { selection, .. } => match self.closest(look, from, until) {
+                Some((version, differences)) => {
+                    let when = self.view.interval(version);
+                    let what = self.described(version.record);
+                    format!(
+                        "{head}\n  it never came; closest was {what}, at {when}, which differs:{}{}",
+                        listed(&differences),
+                        evidence(Some(version.record))
+                    )
+                }
+                None => format!("{head}\n  it never came: no {} of that selection was there", selection.kind),
+            },
+            Look::Occurrences { of, .. } => format!("{head}\n  it never came{}", self.near_misses(of, from)),
+        }
+    }
+
+    /// A wrong number of occurrences.
+    #[expect(clippy::too_many_arguments, reason = "all of it stands in the message")]
+    pub(super) fn miscounted(
+        &self,
+        look: &Look,
+        all: &[Occurrence],
+        count: &Count,
+        (certain, possible): (u64, u64),
+        opens: Interval,
+        closes: Interval,
+        window: &Window,
+    ) -> String {
+        let number =
+            if certain == possible { certain.to_string() } else { format!("{certain} to {possible}") };
+        let mut text = format!(
+            "{}{}\n  {number} in the window, where the count is {count}",
+            self.sentence(),
+            window.lines()
+        );
+        for occurrence in all.iter().rev().take(TOLD).rev() {
+            let where_ = if occurrence.when.is_before(opens) {
+                "before the window"
+            } else if closes.is_before(occurrence.when) {
+                "after the window"
+            } else {
+                "in the window"
+            };
+            let times =
+                if occurrence.times > 1 { format!(" ({} times)", occurrence.times) } else { String::new() };
+            text +=
+                &format!("\n    {} {where_}{times}: {}", occurrence.when, self.described(occurrence.record));
+        }
+        if let (true, Look::Occurrences { of, .. }) = (all.is_empty(), look) {
+            text += &self.near_misses(of, opens);
+        }
+        text
+    }
+
+    /// The version of a selected object, inside the window if there is one, with the fewest differences.
+    fn closest(&self, look: &Look, from: Interval, until: Interval) -> Option<(&Version, Vec<Difference>)> {
+        let selection = look.selection()?;
+        let matcher = look.pattern().1?;
+        let mut best: Option<(usize, &Version, Vec<Difference>)> = None;
+        for (_, versions) in selection.objects(&self.view) {
+            for (position, version) in versions.iter().enumerate() {
+                let object = self.view.object(version);
+                let over =
+                    versions.get(position + 1).is_some_and(|next| self.view.interval(next).is_before(from));
+                if version.gone
+                    || over
+                    || until.is_before(self.view.interval(version))
+                    || !selection.selects(object)
+                {
+                    continue;
+                }
+                let differences = matcher.differences(Some(object));
+                // The newest of equally close ones says most.
+                if best.as_ref().is_none_or(|(least, ..)| differences.len() <= *least) {
+                    best = Some((differences.len(), version, differences));
+                }
+            }
+        }
+        best.map(|(_, version, differences)| (version, differences))
+    }
+
+    fn differences(&self, look: &Look, record: usize) -> Vec<Difference> {
+        let Fact::Object { object, .. } = &self.history.records()[record].fact else { return Vec::new() };
+        look.pattern().1.map(|matcher| matcher.differences(Some(object))).unwrap_or_default()
+    }
+
+    /// Things of the kind that happened but did not match.
+    fn near_misses(&self, of: &Source, from: Interval) -> String {
+        match of {
+            Source::Events { selection, .. } => {
+                let any = Source::Events { selection: selection.clone(), matcher: None, pattern: None };
+                let look = Look::Occurrences { of: of.clone(), count: None };
+                let closest = occurrences(&self.view, &any)
+                    .into_iter()
+                    .filter(|occurrence| !occurrence.when.is_before(from))
+                    .map(|occurrence| (self.differences(&look, occurrence.record), occurrence))
+                    .min_by_key(|(differences, _)| differences.len());
+                match closest {
+                    Some((differences, occurrence)) => format!(
+                        "; closest was {}, at {}, which differs:{}{}",
+                        self.described(occurrence.record),
+                        occurrence.when,
+                        listed(&differences),
+                        evidence(Some(occurrence.record))
+                    ),
+                    None => "; there was no Event at all in that time".to_owned(),
+                }
+            }
+            Source::Console { board, .. } => {
+                let lines: Vec<String> = self
+                    .view
+                    .console(board)
+                    .filter(|record| record.at >= from.earliest)
+                    .filter_map(|record| match &record.fact {
+                        Fact::Console { line, .. } => Some(format!("\n    {} {line}", record.at)),
+                        _ => None,
+                    })
+                    .collect();
+                if lines.is_empty() {
+                    return format!("; the console of {board} was silent in that time");
+                }
+                format!(
+                    "; the console's last lines in that time:{}",
+                    lines[lines.len().saturating_sub(TOLD)..].concat()
+                )
+            }
+            Source::Requests { .. } => {
+                let made: Vec<String> = self
+                    .view
+                    .requests()
+                    .filter(|record| record.at >= from.earliest)
+                    .map(|record| format!("\n    {} {}", record.at, describe(record)))
+                    .collect();
+                if made.is_empty() {
+                    return "; no request was made in that time".to_owned();
+                }
+                format!(
+                    "; the last requests in that time:{}",
+                    made[made.len().saturating_sub(TOLD)..].concat()
+                )
+            }
+        }
+    }
+
+    fn described(&self, record: usize) -> String {
+        describe(&self.history.records()[record])
+    }
+}
+
+/// A record in few words.
+pub(crate) fn describe(record: &Record) -> String {
+    match &record.fact {
+        Fact::Object { verb, object, .. } => {
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            let metadata = &object["metadata"];
+            let mut name = text(&metadata["name"]);
+            if let Some(namespace) = metadata["namespace"].as_str() {
+                name = format!("{namespace}/{name}");
+            }
+            let mut told = format!(
+                "{} {name} (resourceVersion {}, {verb:?})",
+                text(&object["kind"]),
+                text(&metadata["resourceVersion"])
+            );
+            if object["kind"] == "Event" {
+                told = format!(
+                    "Event {} on {}: {}",
+                    text(&object["reason"]),
+                    text(&object["involvedObject"]["name"]),
+                    text(&object["message"])
+                );
+            }
+            told
+        }
+        Fact::Console { board, line } => format!("console of {board}: {line}"),
+        Fact::Request { method, path, status, as_user, .. } => {
+            format!("{method} {path} as {as_user}: {status}")
+        }
+        Fact::Synced { stream } => format!("it was no longer in the list of {stream}"),
+        Fact::Power { board, act, .. } => format!("power of {board}: {}", act.name()),
+        Fact::Link { board, act, .. } => format!("link of {board}: {}", act.name()),
+        Fact::ControlPlane { act, .. } => format!("control plane: {}", act.name()),
+        Fact::ControlPlaneReady {} => "the control plane serves".to_owned(),
+        Fact::Process { who, status, .. } => format!("{who} ended with {status}"),
+        Fact::TrialStarted { .. }
+        | Fact::Namespace { .. }
+        | Fact::Delivery { .. }
+        | Fact::Gap { .. }
+        | Fact::Pulse { .. }
+        | Fact::Kubectl { .. }
+        | Fact::Step { .. }
+        | Fact::Instant { .. }
+        | Fact::Mark { .. }
+        | Fact::Stall { .. }
+        | Fact::TrialEnded {} => format!("record {}", record.seq),
+    }
+}
+
+fn listed(differences: &[Difference]) -> String {
+    let mut text: String = differences
+        .iter()
+        .take(TOLD)
+        .map(|difference| {
+            let path = if difference.path.is_empty() { "the object" } else { &difference.path };
+            format!("\n    {path}: expected {}, found {}", difference.expected, difference.found)
+        })
+        .collect();
+    if differences.len() > TOLD {
+        text += &format!("\n    and {} more", differences.len() - TOLD);
+    }
+    text
+}
+
+fn evidence(record: Option<usize>) -> String {
+    match record {
+        Some(record) => format!("\n  evidence: events.jsonl, seq {record}"),
+        None => String::new(),
+    }
+}

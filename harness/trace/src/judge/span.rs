@@ -1,0 +1,301 @@
+//! `never`, `always` and `unchanged`: over a whole span.
+
+use rigor_model::Outcome;
+use rigor_model::expect::{Always, Never, Span, Unchanged};
+
+use super::expect::seconds;
+use super::message::Window;
+use super::{Bench, StepState, Unresolved, Verdict};
+use crate::interval::Interval;
+use crate::timeline::{Change, Look, Selection, field_values, occurrences, states};
+
+/// What a stretch of a state means for a span.
+enum Touch {
+    Certain,
+    Possible(std::time::Duration),
+    None,
+}
+
+impl Bench<'_, '_> {
+    pub(super) fn never(&self, never: &Never) -> StepState {
+        let (look, from, until) = match self.prepared(&never.what, &never.span) {
+            Ok(prepared) => prepared,
+            Err(state) => return state,
+        };
+        let window = Window::of_span(&never.span, from, until);
+        let touches: Vec<(Touch, Interval, Option<usize>)> = match &look {
+            Look::State { selection, matcher, count, .. } => {
+                let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
+                stretches(&changes, true)
+                    .into_iter()
+                    .map(|(onset, end)| (touch(onset.when, end, from, until), onset.when, onset.record))
+                    .collect()
+            }
+            Look::Occurrences { of, count } => {
+                let all = occurrences(&self.view, of);
+                if let Some(count) = count {
+                    return self.never_count(&look, &all, count, from, until, &window);
+                }
+                all.iter()
+                    .map(|one| (touch_instant(one.when, from, until), one.when, Some(one.record)))
+                    .collect()
+            }
+        };
+        self.span_verdict(&look, touches, from, until, &window, "it was so")
+    }
+
+    /// `never` with a count of occurrences: judged when the span is past.
+    fn never_count(
+        &self,
+        look: &Look,
+        all: &[crate::timeline::Occurrence],
+        count: &rigor_model::pattern::Count,
+        from: Interval,
+        until: Interval,
+        window: &Window,
+    ) -> StepState {
+        let certain: u64 = all
+            .iter()
+            .filter(|one| matches!(touch_instant(one.when, from, until), Touch::Certain))
+            .map(|one| one.times)
+            .sum();
+        let possible: u64 = all
+            .iter()
+            .filter(|one| !matches!(touch_instant(one.when, from, until), Touch::None))
+            .map(|one| one.times)
+            .sum();
+        if let Err(until) = self.known_until(until) {
+            return StepState::Pending { until };
+        }
+        if let Some(why) = self.blind_spot(look, from.earliest, until.latest) {
+            return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)));
+        }
+        let wrong = (certain..=possible).filter(|number| count.holds(*number, *number)).count() as u64;
+        StepState::Settled(if wrong == possible - certain + 1 {
+            Verdict::because(
+                Outcome::Fail,
+                self.miscounted(look, all, count, (certain, possible), from, until, window),
+            )
+        } else if wrong > 0 {
+            let why =
+                format!("from {certain} to {possible} are in the window, which is too uncertain to say");
+            Verdict::because(Outcome::Undecided, self.explain(window, &why))
+        } else {
+            Verdict::pass()
+        })
+    }
+
+    pub(super) fn always(&self, always: &Always) -> StepState {
+        let (look, from, until) = match self.prepared(&always.what, &always.span) {
+            Ok(prepared) => prepared,
+            Err(state) => return state,
+        };
+        let window = Window::of_span(&always.span, from, until);
+        let Look::State { selection, matcher, count, .. } = &look else {
+            return self.cannot_tell(&Unresolved::new("occurrences are not so at every time"));
+        };
+        let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
+        let touches = stretches(&changes, false)
+            .into_iter()
+            .map(|(onset, end)| (touch(onset.when, end, from, until), onset.when, onset.record))
+            .collect();
+        self.span_verdict(&look, touches, from, until, &window, "it was not so")
+    }
+
+    /// Fails on the first certain touch, is undecided on one that is too uncertain, and passes at the end.
+    fn span_verdict(
+        &self,
+        look: &Look,
+        touches: Vec<(Touch, Interval, Option<usize>)>,
+        from: Interval,
+        until: Interval,
+        window: &Window,
+        what: &str,
+    ) -> StepState {
+        let mut doubt = None;
+        for (touch, when, record) in &touches {
+            match touch {
+                Touch::Certain => {
+                    let when = when.later(Interval::exactly(from.latest.min(when.latest)));
+                    let text = self.happened(look, *record, when, what, window);
+                    return StepState::Settled(
+                        Verdict::because(Outcome::Fail, text).with_found(when, *record),
+                    );
+                }
+                Touch::Possible(width) if *width > self.view.slack() => {
+                    doubt = doubt.or(Some(format!(
+                        "the observer was too slow: {what} at {when}, and that is uncertain by {}",
+                        seconds(*width)
+                    )));
+                }
+                Touch::Possible(_) | Touch::None => {}
+            }
+        }
+        if let Err(until) = self.known_until(until) {
+            return StepState::Pending { until };
+        }
+        let doubt = doubt.or_else(|| self.blind_spot(look, from.earliest, until.latest));
+        StepState::Settled(match doubt {
+            Some(why) => Verdict::because(Outcome::Undecided, self.explain(window, &why)),
+            None => Verdict::pass(),
+        })
+    }
+
+    pub(super) fn unchanged(&self, unchanged: &Unchanged) -> StepState {
+        let values = self.judge.values(self.index, self.history);
+        let selection = match Selection::new(&unchanged.of, &self.view, &values) {
+            Ok(selection) => selection,
+            Err(error) => return self.cannot_tell(&Unresolved::new(error.to_string())),
+        };
+        let (from, until) = match self.span(&unchanged.span) {
+            Ok(span) => span,
+            Err(why) => return self.cannot_tell(&why),
+        };
+        let window = Window::of_span(&unchanged.span, from, until);
+        let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
+        let mut seen = 0;
+        for (key, versions) in field_values(&self.view, &selection, &unchanged.field) {
+            // The last state that certainly came before the span opened, or the first one known.
+            let opening = versions.iter().rposition(|(when, ..)| when.earliest <= from.latest).unwrap_or(0);
+            let Some((_, _, true, first)) = versions.get(opening) else { continue };
+            seen += 1;
+            for (when, record, there, value) in &versions[opening + 1..] {
+                if value == first && *there {
+                    continue;
+                }
+                match touch_instant(*when, from, until) {
+                    Touch::Certain => {
+                        let now = match (there, value) {
+                            (false, _) => "the object is gone".to_owned(),
+                            (true, None) => "it is not there".to_owned(),
+                            (true, Some(value)) => value.to_string(),
+                        };
+                        let was = first.map_or("not there".to_owned(), ToString::to_string);
+                        let what = format!("{} of {} changed from {was} to: {now}", unchanged.field, key.1);
+                        let text = self.happened(&look, Some(*record), *when, &what, &window);
+                        return StepState::Settled(
+                            Verdict::because(Outcome::Fail, text).with_found(*when, Some(*record)),
+                        );
+                    }
+                    Touch::Possible(width) if width > self.view.slack() => {
+                        let why = format!(
+                            "the observer was too slow: the field changed at {when}, uncertain by {}",
+                            seconds(width)
+                        );
+                        return StepState::Settled(Verdict::because(
+                            Outcome::Undecided,
+                            self.explain(&window, &why),
+                        ));
+                    }
+                    Touch::Possible(_) | Touch::None => {}
+                }
+            }
+        }
+        if let Err(until) = self.known_until(until) {
+            return StepState::Pending { until };
+        }
+        if let Some(why) = self.blind_spot(&look, from.earliest, until.latest) {
+            return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(&window, &why)));
+        }
+        let wanted = selection.names.as_ref().map_or(1, Vec::len);
+        if seen < wanted {
+            let text = self.explain(
+                &window,
+                &format!("when the window opened {seen} of at least {wanted} such objects were there"),
+            );
+            return StepState::Settled(Verdict::because(Outcome::Fail, text));
+        }
+        StepState::Settled(Verdict::pass())
+    }
+
+    fn span(&self, span: &Span) -> Result<(Interval, Interval), Unresolved> {
+        Ok((self.resolve(&span.from)?, self.resolve(&span.until)?))
+    }
+
+    fn prepared(
+        &self,
+        what: &rigor_model::expect::Observation,
+        span: &Span,
+    ) -> Result<(Look, Interval, Interval), StepState> {
+        let values = self.judge.values(self.index, self.history);
+        let look = Look::new(what, &self.view, &values)
+            .map_err(|error| self.cannot_tell(&Unresolved::new(error.to_string())))?;
+        let (from, until) = self.span(span).map_err(|why| self.cannot_tell(&why))?;
+        Ok((look, from, until))
+    }
+}
+
+/// The stretches in which a state is as `holds` says, with their ends.
+fn stretches(changes: &[Change], holds: bool) -> Vec<(Change, Option<Interval>)> {
+    changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| change.holds == holds)
+        .map(|(position, change)| (*change, changes.get(position + 1).map(|next| next.when)))
+        .collect()
+}
+
+/// Whether a stretch of a state has a part inside a span. A stretch without length touches nothing.
+fn touch(onset: Interval, end: Option<Interval>, from: Interval, until: Interval) -> Touch {
+    let begins_inside = onset.latest < until.earliest;
+    let ends_inside = end.is_none_or(|end| end.earliest > from.latest && end.earliest > onset.latest);
+    if begins_inside && ends_inside {
+        return Touch::Certain;
+    }
+    let outside = onset.earliest >= until.latest || end.is_some_and(|end| end.latest <= from.earliest);
+    if outside || end.is_some_and(|end| end.latest == onset.earliest) {
+        return Touch::None;
+    }
+    // The edge that is in doubt decides how much.
+    let mut doubt = std::time::Duration::ZERO;
+    if !begins_inside {
+        doubt = doubt.max(onset.width() + until.width());
+    }
+    if let Some(end) = end.filter(|_| !ends_inside) {
+        doubt = doubt.max(end.width() + from.width().max(onset.width()));
+    }
+    Touch::Possible(doubt)
+}
+
+/// Whether an instant is inside a span.
+fn touch_instant(when: Interval, from: Interval, until: Interval) -> Touch {
+    if when.earliest >= from.latest && when.latest < until.earliest {
+        return Touch::Certain;
+    }
+    if when.is_before(from) || when.earliest >= until.latest {
+        return Touch::None;
+    }
+    Touch::Possible(when.width() + from.width().max(until.width()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Micros;
+
+    fn at(earliest: u64, latest: u64) -> Interval {
+        Interval::new(Micros(earliest), Micros(latest))
+    }
+
+    #[test]
+    fn stretches_touch_a_span_only_if_it_is_certain() {
+        let shown = |touch: Touch| match touch {
+            Touch::Certain => "certain".to_owned(),
+            Touch::Possible(width) => format!("possible {}", width.as_micros()),
+            Touch::None => "none".to_owned(),
+        };
+        let check = |onset, end, expected: &str| {
+            assert_eq!(shown(touch(onset, end, at(100, 100), at(200, 200))), expected, "{onset} {end:?}");
+        };
+        check(at(0, 0), None, "certain");
+        check(at(0, 0), Some(at(50, 50)), "none");
+        check(at(0, 0), Some(at(100, 100)), "none");
+        check(at(0, 0), Some(at(90, 110)), "possible 20");
+        check(at(150, 150), Some(at(150, 150)), "none");
+        check(at(150, 150), Some(at(151, 151)), "certain");
+        check(at(190, 210), None, "possible 20");
+        check(at(199, 199), None, "certain");
+        check(at(200, 200), None, "none");
+        check(at(300, 300), None, "none");
+    }
+}

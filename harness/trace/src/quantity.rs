@@ -1,0 +1,111 @@
+//! Kubernetes quantities, exact, for comparison. Written from the API's documentation, not shared with
+//! the control plane under test.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// A quantity in thousand-millionths of its unit (the API's grain is the nano).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantity(i128);
+
+impl Quantity {
+    /// Reads a text or a number: `16Ki`, `100m`, `1.5`, `2e3`, `7`. Nothing if it is no quantity or too large.
+    pub fn read(value: &Value) -> Option<Quantity> {
+        match value {
+            Value::String(text) => Quantity::parse(text),
+            Value::Number(number) => Quantity::parse(&number.to_string()),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Quantity> {
+        let text = text.trim();
+        let end = text
+            .char_indices()
+            .find(|(at, c)| !(c.is_ascii_digit() || *c == '.' || (*at == 0 && matches!(c, '+' | '-'))))
+            .map_or(text.len(), |(at, _)| at);
+        let (number, suffix) = text.split_at(end);
+        let negative = number.starts_with('-');
+        let number = number.trim_start_matches(['+', '-']);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+            return None;
+        }
+        let (factor, shift) = scale(suffix)?;
+        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let decimals = i32::try_from(fraction.len()).ok()?;
+        let nano = shifted(digits.checked_mul(factor)?, shift + 9 - decimals)?;
+        Some(Quantity(if negative { -nano } else { nano }))
+    }
+
+    /// How two values compare as quantities.
+    pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
+        Some(Quantity::read(left)?.cmp(&Quantity::read(right)?))
+    }
+}
+
+/// A suffix as a binary factor and a decimal shift.
+fn scale(suffix: &str) -> Option<(i128, i32)> {
+    Some(match suffix {
+        "" => (1, 0),
+        "n" => (1, -9),
+        "u" => (1, -6),
+        "m" => (1, -3),
+        "k" => (1, 3),
+        "M" => (1, 6),
+        "G" => (1, 9),
+        "T" => (1, 12),
+        "P" => (1, 15),
+        "E" => (1, 18),
+        "Ki" => (1 << 10, 0),
+        "Mi" => (1 << 20, 0),
+        "Gi" => (1 << 30, 0),
+        "Ti" => (1 << 40, 0),
+        "Pi" => (1 << 50, 0),
+        "Ei" => (1 << 60, 0),
+        other => {
+            let exponent = other.strip_prefix(['e', 'E'])?;
+            (1, exponent.parse::<i32>().ok().filter(|exponent| exponent.abs() <= 18)?)
+        }
+    })
+}
+
+/// `number` times ten to the `shift`; what is below the grain is rounded up, as the API does.
+fn shifted(number: i128, shift: i32) -> Option<i128> {
+    let factor = 10_i128.checked_pow(shift.unsigned_abs())?;
+    if shift >= 0 { number.checked_mul(factor) } else { Some((number + factor - 1).div_euclid(factor)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn quantities_compare_by_value() {
+        let check = |left: Value, right: Value, expected: Option<Ordering>| {
+            assert_eq!(Quantity::compare(&left, &right), expected, "{left} {right}");
+        };
+        check(json!("16Ki"), json!(16384), Some(Ordering::Equal));
+        check(json!("1k"), json!("1000"), Some(Ordering::Equal));
+        check(json!("1500m"), json!(1.5), Some(Ordering::Equal));
+        check(json!("1e3"), json!("1k"), Some(Ordering::Equal));
+        check(json!("0.5Mi"), json!("512Ki"), Some(Ordering::Equal));
+        check(json!("64Ki"), json!("64k"), Some(Ordering::Greater));
+        check(json!("-1"), json!(0), Some(Ordering::Less));
+        for wrong in ["", "Ki", "1.2.3", "5x", "--1", "1e99", "five"] {
+            check(json!(wrong), json!(1), None);
+        }
+        check(json!(null), json!(1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_quantity_or_nothing(text in "[-+0-9.eEKMGimnu]{0,20}|.{0,10}") {
+            let _ = Quantity::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! A history as it was known at some time: nothing recorded later is seen, so that judging again gives
+//! the same verdict.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::history::{ControlPlaneAct, Fact, History, Micros, Record, VIRTUAL_EPOCH};
+use crate::index::{Blind, ObjectKey, StepMarks, Stream, Version};
+use crate::interval::Interval;
+
+/// The first `end` records of a history, asked at `now`.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    history: &'a History,
+    end: usize,
+    now: Micros,
+    slack: Duration,
+}
+
+impl<'a> View<'a> {
+    /// The first `end` records, asked at `now`.
+    pub fn new(history: &'a History, end: usize, now: Micros, slack: Duration) -> View<'a> {
+        View { history, end: end.min(history.len()), now, slack }
+    }
+
+    /// When it is asked.
+    pub fn now(&self) -> Micros {
+        self.now
+    }
+
+    /// The slack in force.
+    pub fn slack(&self) -> Duration {
+        self.slack
+    }
+
+    /// The records that are seen.
+    pub fn records(&self) -> &'a [Record] {
+        &self.history.records()[..self.end]
+    }
+
+    /// The first of a list of record numbers that are seen.
+    fn seen<'r>(&self, numbers: &'r [usize]) -> &'r [usize] {
+        &numbers[..numbers.partition_point(|record| *record < self.end)]
+    }
+
+    /// Whether times are exact (virtual time).
+    pub fn exact(&self) -> bool {
+        !self.history.index().real_time
+    }
+
+    /// How long after an instant everything up to it is known.
+    pub fn lag(&self) -> Duration {
+        if self.exact() { Duration::from_micros(1) } else { self.slack }
+    }
+
+    /// The trial's own namespace.
+    pub fn namespace(&self) -> &'a str {
+        self.history.index().namespace()
+    }
+
+    /// The stream of that plural, if anything of it was seen.
+    pub(crate) fn stream(&self, plural: &str) -> Option<&'a Stream> {
+        self.history.index().streams.get(plural)
+    }
+
+    /// The versions of an object that are seen, oldest first.
+    pub fn versions(&self, plural: &str, key: &ObjectKey) -> &'a [Version] {
+        self.stream(plural)
+            .and_then(|stream| stream.objects.get(key))
+            .map_or(&[], |all| self.seen_versions(all))
+    }
+
+    pub(crate) fn seen_versions<'v>(&self, versions: &'v [Version]) -> &'v [Version] {
+        &versions[..versions.partition_point(|version| version.record < self.end)]
+    }
+
+    /// Whether the stream's first list is in.
+    pub fn synced(&self, plural: &str) -> bool {
+        self.stream(plural).is_some_and(|stream| !self.seen(&stream.syncs).is_empty())
+    }
+
+    /// The times in which a stream was blind after its first list, as far as is seen; an open one ends now.
+    pub fn blind(&self, plural: &str) -> Vec<Blind> {
+        let Some(stream) = self.stream(plural) else { return Vec::new() };
+        stream
+            .blind
+            .iter()
+            .filter(|blind| blind.record < self.end)
+            .map(|blind| Blind { end: blind.end.filter(|(record, _)| *record < self.end), ..blind.clone() })
+            .collect()
+    }
+
+    /// The object of a version (its last state, for an end).
+    pub fn object(&self, version: &Version) -> &'a Value {
+        match &self.history.records()[version.body].fact {
+            Fact::Object { object, .. } => object,
+            _ => &Value::Null,
+        }
+    }
+
+    /// When a version came to be.
+    pub fn interval(&self, version: &Version) -> Interval {
+        let index = self.history.index();
+        if self.exact() {
+            return Interval::new(version.blind_since.unwrap_or(version.at), version.at);
+        }
+        let mut earliest = version.blind_since.map_or(Micros::ZERO, |since| since - self.slack);
+        let mut latest = version.at;
+        if let (Some(delivery), None) = (index.delivery, version.blind_since) {
+            earliest = earliest.max(version.at - delivery.as_duration());
+        }
+        let Some(resource_version) = version.resource_version else { return Interval::new(earliest, latest) };
+        if let Some((record, sent, at)) = index.creations.get(&resource_version) {
+            if *record < self.end {
+                earliest = earliest.max(*sent);
+                latest = latest.min(*at);
+            }
+        }
+        let pulses = &index.pulses[..index.pulses.partition_point(|pulse| pulse.record < self.end)];
+        if index.pulses_fell {
+            for pulse in pulses {
+                if pulse.resource_version < resource_version {
+                    earliest = earliest.max(pulse.sent);
+                } else {
+                    latest = latest.min(pulse.at);
+                }
+            }
+        } else {
+            let split = pulses.partition_point(|pulse| pulse.resource_version < resource_version);
+            if let Some(before) = split.checked_sub(1).and_then(|last| pulses.get(last)) {
+                earliest = earliest.max(before.sent);
+            }
+            if let Some(after) = pulses.get(split) {
+                latest = latest.min(after.at);
+            }
+        }
+        Interval::new(earliest, latest)
+    }
+
+    /// When a fact that is no object happened, from what its record says.
+    pub fn fact_interval(&self, record: &Record) -> Interval {
+        let since = match &record.fact {
+            Fact::Request { sent, .. } => *sent,
+            Fact::Power { begun, .. }
+            | Fact::Link { begun, .. }
+            | Fact::ControlPlane { begun, .. }
+            | Fact::Kubectl { begun, .. } => *begun,
+            Fact::Console { .. } if !self.exact() => record.at - self.slack,
+            _ => record.at,
+        };
+        Interval::new(since, record.at)
+    }
+
+    /// The records of a step's ends that are seen.
+    pub(crate) fn step(&self, index: usize) -> StepMarks {
+        let marks = self.history.index().steps.get(&index).copied().unwrap_or_default();
+        let seen = |record: Option<usize>| record.filter(|record| *record < self.end);
+        StepMarks { begin: seen(marks.begin), end: seen(marks.end) }
+    }
+
+    /// Requests that are seen, oldest first.
+    pub fn requests(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
+        let records = self.history.records();
+        self.seen(&self.history.index().requests).iter().map(move |record| &records[*record])
+    }
+
+    /// A board's console lines that are seen, oldest first.
+    pub fn console(&self, board: &str) -> impl Iterator<Item = &'a Record> + use<'a> {
+        let records = self.history.records();
+        let lines = self.history.index().console.get(board).map_or(&[][..], Vec::as_slice);
+        self.seen(lines).iter().map(move |record| &records[*record])
+    }
+
+    /// Acts on the rig and kubectl runs that are seen, oldest first.
+    pub fn acts(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
+        let records = self.history.records();
+        self.seen(&self.history.index().acts).iter().map(move |record| &records[*record])
+    }
+
+    /// Marks that are seen, oldest first.
+    pub fn marks(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
+        let records = self.history.records();
+        self.seen(&self.history.index().marks).iter().map(move |record| &records[*record])
+    }
+
+    /// When the control plane last began to serve.
+    pub fn serving(&self) -> Option<Interval> {
+        let record = &self.history.records()[*self.seen(&self.history.index().serving).last()?];
+        let begun = self
+            .acts()
+            .filter_map(|act| match &act.fact {
+                Fact::ControlPlane { act: ControlPlaneAct::Restart | ControlPlaneAct::Start, begun } => {
+                    Some(*begun)
+                }
+                _ => None,
+            })
+            .filter(|begun| *begun <= record.at)
+            .last();
+        Some(Interval::new(begun.unwrap_or(Micros::ZERO), record.at))
+    }
+
+    /// How long a stretch of time was with the control plane able to write.
+    pub(crate) fn time_up(&self, from: Micros, until: Micros) -> Duration {
+        let mut up = until.since(from);
+        let mut down_since: Option<Micros> = None;
+        let mut subtract = |since: Micros, end: Micros| {
+            let (since, end) = (since.max(from), end.min(until));
+            up = up.saturating_sub(end.since(since));
+        };
+        for record in self.records().iter().skip_while(|record| record.at + Duration::from_secs(600) < from) {
+            match &record.fact {
+                Fact::ControlPlane { act, begun } => match act {
+                    ControlPlaneAct::Stop | ControlPlaneAct::Kill => {
+                        down_since = down_since.or(Some(record.at))
+                    }
+                    ControlPlaneAct::Restart => {
+                        subtract(*begun, record.at);
+                        down_since = None;
+                    }
+                    ControlPlaneAct::Start => {}
+                },
+                Fact::ControlPlaneReady {} => {
+                    if let Some(since) = down_since.take() {
+                        subtract(since, record.at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(since) = down_since {
+            subtract(since, until);
+        }
+        up
+    }
+
+    /// The longest stall of the harness that touches a stretch of time.
+    pub fn longest_stall(&self, from: Micros, until: Micros) -> Option<Duration> {
+        let records = self.history.records();
+        self.seen(&self.history.index().stalls)
+            .iter()
+            .filter_map(|record| match &records[*record] {
+                Record { at, fact: Fact::Stall { length }, .. } => Some((*at, length.as_duration())),
+                _ => None,
+            })
+            .filter(|(at, length)| *at >= from && *at - *length <= until)
+            .map(|(_, length)| length)
+            .max()
+    }
+
+    /// When a time stamp of the server was, on the trial's clock. Stamps are as wide as their last digit.
+    pub fn stamp(&self, text: &str) -> Option<Interval> {
+        let stamp: Timestamp = text.parse().ok()?;
+        let digits =
+            text.split_once('.').map_or(0, |(_, rest)| rest.chars().take_while(char::is_ascii_digit).count());
+        let grain = 1_000_000_i64 / 10_i64.pow(u32::try_from(digits.min(6)).unwrap_or(6));
+        let since = stamp.as_microsecond();
+        let (low, high) = self.clock_offset()?;
+        let at = |micros: i64| Micros(u64::try_from(micros.max(0)).unwrap_or(0));
+        Some(Interval::new(at(since - high), at(since + grain - 1 - low)))
+    }
+
+    /// The server's clock less the trial's, in microseconds: not below the first, not above the second.
+    fn clock_offset(&self) -> Option<(i64, i64)> {
+        let dated = self.requests().filter_map(|record| match &record.fact {
+            Fact::Request { sent, date: Some(date), .. } => {
+                let second = jiff::fmt::rfc2822::parse(date).ok()?.timestamp().as_microsecond();
+                Some((second - signed(record.at), second + 999_999 - signed(*sent)))
+            }
+            _ => None,
+        });
+        // Answers that contradict each other mean that the clock was set: the newest counts.
+        let told = dated.fold(None, |known: Option<(i64, i64)>, next| match known {
+            Some((low, high)) if low.max(next.0) <= high.min(next.1) => {
+                Some((low.max(next.0), high.min(next.1)))
+            }
+            Some(_) | None => Some(next),
+        });
+        let wall = match &self.history.index().wall {
+            Some(wall) => wall.parse::<Timestamp>().ok()?.as_microsecond(),
+            None => VIRTUAL_EPOCH.parse::<Timestamp>().ok()?.as_microsecond(),
+        };
+        match told {
+            Some((low, high)) if self.exact() && (low..=high).contains(&wall) => Some((wall, wall)),
+            Some(told) => Some(told),
+            None if self.exact() => Some((wall, wall)),
+            // Nothing was asked yet: the harness' own clock, taken to be within a second of the server's.
+            None => Some((wall - 1_000_000, wall + 1_000_000)),
+        }
+    }
+}
+
+fn signed(at: Micros) -> i64 {
+    i64::try_from(at.0).unwrap_or(i64::MAX)
+}
