@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+pub use control_plane_api::decode::Dialect;
+
 /// Everything that can be chosen about a control plane.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -26,6 +28,8 @@ pub struct Config {
     pub no_auth: bool,
     /// Kubernetes' static token file.
     pub token_auth_file: Option<PathBuf>,
+    /// The same as text, for those who want no file.
+    pub token_auth_text: Option<String>,
     /// A second place for the administrator's kubeconfig.
     pub admin_kubeconfig: Option<PathBuf>,
     /// Which objects validation accepts.
@@ -44,6 +48,8 @@ pub struct Config {
     pub not_ready_timeout: Duration,
     /// T: the tolerationSeconds that admission writes (NODE-21).
     pub eviction_timeout: Duration,
+    /// W: how often workload controllers make a pass (DEPL-01).
+    pub controller_period: Duration,
     /// How many writes are remembered for watches.
     pub watch_history: usize,
 }
@@ -59,6 +65,7 @@ impl Default for Config {
             allow_insecure_bind: false,
             no_auth: false,
             token_auth_file: None,
+            token_auth_text: None,
             admin_kubeconfig: None,
             dialect: Dialect::Kube32,
             default_scheduler_profile: SchedulerProfile::Kube32,
@@ -68,8 +75,51 @@ impl Default for Config {
             node_monitor_period: Duration::from_secs(1),
             not_ready_timeout: Duration::from_secs(15),
             eviction_timeout: Duration::from_secs(300),
+            controller_period: Duration::from_secs(1),
             watch_history: crate::store::DEFAULT_HISTORY,
         }
+    }
+}
+
+impl Config {
+    /// Refuses combinations that are unsafe or that this version cannot do.
+    ///
+    /// # Errors
+    /// [`BadValue`] naming the flags and what would be right.
+    pub fn check(&self) -> Result<(), BadValue> {
+        let refuse = |message: String| Err(BadValue(message));
+        if !self.plain_http {
+            return refuse("this version serves plain HTTP only: give --plain-http".into());
+        }
+        if !self.listen.ip().is_loopback() {
+            if self.no_auth {
+                return refuse(format!(
+                    "--no-auth on {} would make everyone an administrator: listen on 127.0.0.1, or leave --no-auth out",
+                    self.listen
+                ));
+            }
+            if !self.allow_insecure_bind {
+                return refuse(format!(
+                    "plain HTTP on {} shows tokens to anyone on the way: listen on 127.0.0.1, or give --allow-insecure-bind",
+                    self.listen
+                ));
+            }
+        }
+        if self.eviction_timeout.subsec_nanos() != 0 {
+            return refuse(
+                "--eviction-timeout becomes tolerationSeconds: give whole seconds, such as 300s".into(),
+            );
+        }
+        if self.default_scheduler_profile == SchedulerProfile::Upstream {
+            return refuse(
+                "this version has the scheduler profile kube32 only: leave --default-scheduler-profile out"
+                    .into(),
+            );
+        }
+        if self.no_auth && self.token_auth_file.is_some() {
+            return refuse("--no-auth and --token-auth-file exclude each other: leave one out".into());
+        }
+        Ok(())
     }
 }
 
@@ -99,24 +149,15 @@ impl FromStr for StoreKind {
     }
 }
 
-/// `--dialect`: what validation accepts where the small boards' documents and Kubernetes differ (SCHED-20).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// The small boards' reading.
-    Kube32,
-    /// Kubernetes' own.
-    Kubernetes,
-}
-
-impl FromStr for Dialect {
-    type Err = BadValue;
-
-    fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "kube32" => Ok(Self::Kube32),
-            "kubernetes" => Ok(Self::Kubernetes),
-            other => Err(BadValue(format!("unknown dialect `{other}`: use kube32 or kubernetes"))),
-        }
+/// Reads `--dialect`: what validation accepts where the small boards' documents and Kubernetes differ (SCHED-20).
+///
+/// # Errors
+/// [`BadValue`] for an unknown name.
+pub fn dialect(text: &str) -> Result<Dialect, BadValue> {
+    match text {
+        "kube32" => Ok(Dialect::Kube32),
+        "kubernetes" => Ok(Dialect::Kubernetes),
+        other => Err(BadValue(format!("unknown dialect `{other}`: use kube32 or kubernetes"))),
     }
 }
 
@@ -325,6 +366,30 @@ mod tests {
             let message = duration(text).unwrap_err().to_string();
             assert!(message.contains("15s"), "{text}: {message}");
         }
+    }
+
+    #[test]
+    fn unsafe_combinations_are_refused_by_name() {
+        let safe = Config { plain_http: true, ..Config::default() };
+        assert_eq!(safe.check(), Ok(()));
+        let everywhere = SocketAddr::from(([0, 0, 0, 0], 6443));
+        let check = |config: Config, flag: &str| {
+            let message = config.check().unwrap_err().to_string();
+            assert!(message.contains(flag), "{message}");
+        };
+        check(Config::default(), "--plain-http");
+        check(Config { listen: everywhere, ..safe.clone() }, "--allow-insecure-bind");
+        check(
+            Config { listen: everywhere, allow_insecure_bind: true, no_auth: true, ..safe.clone() },
+            "--no-auth",
+        );
+        check(Config { eviction_timeout: Duration::from_millis(1500), ..safe.clone() }, "whole seconds");
+        check(
+            Config { no_auth: true, token_auth_file: Some("t".into()), ..safe.clone() },
+            "--token-auth-file",
+        );
+        let open = Config { listen: everywhere, allow_insecure_bind: true, ..safe };
+        assert_eq!(open.check(), Ok(()));
     }
 
     #[test]

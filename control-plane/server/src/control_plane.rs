@@ -1,64 +1,132 @@
 //! The control plane without sockets and real time: a router, and one function that does whatever is due.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use axum::Router;
-use axum::routing::get;
+use control_plane_api::kinds;
+use futures_util::future::{Either, select};
+use serde_json::json;
+use tokio::sync::Mutex;
 
+use crate::api;
+use crate::auth::{Tokens, User};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::random::Random;
+use crate::reconcile::{Controllers, Reflector};
+use crate::service::Service;
 use crate::store::Store;
 
-/// What handlers and controllers share.
-pub(crate) struct Shared {
-    pub config: Config,
-    pub store: Arc<dyn Store>,
-    pub clock: Arc<dyn Clock>,
-    pub random: Random,
-}
+/// Namespaces that are always there.
+const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// An API server with its controllers.
+/// An API server with its controllers. Clones share everything.
 #[derive(Clone)]
 pub struct ControlPlane {
-    shared: Arc<Shared>,
+    service: Arc<Service>,
+    controllers: Arc<Mutex<Controllers>>,
+    /// The revision up to which [`Self::reconcile`] has seen all changes.
+    seen: Arc<AtomicU64>,
 }
 
 impl ControlPlane {
     /// Takes up the objects of `store`. Nodes that were Ready have one full lease from this instant (NODE-11).
     ///
-    /// `seed` decides all uids and generated names.
+    /// Who may come in stands in the configuration's token file; `seed` decides all uids and generated names.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// When the store or the token file cannot be read.
     pub async fn open(
         config: Config,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seed: u64,
     ) -> anyhow::Result<Self> {
-        let random = Random::new(seed, store.revision());
-        Ok(Self { shared: Arc::new(Shared { config, store, clock, random }) })
+        Self::open_with(config, store, clock, seed, Tokens::default()).await
+    }
+
+    /// As [`Self::open`], with tokens besides those of the token file.
+    ///
+    /// # Errors
+    /// When the store or the token file cannot be read.
+    pub async fn open_with(
+        config: Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
+        mut tokens: Tokens,
+    ) -> anyhow::Result<Self> {
+        let from_file = config.token_auth_file.as_deref().map(Tokens::read).transpose()?;
+        let from_text =
+            config.token_auth_text.as_deref().map(|text| Tokens::parse(text, Path::new("(given as text)")));
+        for (token, user) in [from_file, from_text.transpose()?].iter().flatten().flat_map(Tokens::iter) {
+            tokens.add(token, user.clone());
+        }
+        let now = control_plane_core::Now { mono: clock.mono(), wall: clock.wall() };
+        let reflector = Reflector::load(store.as_ref(), &now).await.context("the store cannot be read")?;
+        let service = Service::new(config, store, clock, seed, tokens, reflector);
+        service.finish_removals().await.context("the store cannot be written")?;
+        bootstrap(&service).await?;
+        let mut controllers = Controllers::new(&service);
+        controllers.follow(&service).await;
+        let seen = Arc::new(AtomicU64::new(service.store.revision()));
+        Ok(Self { service: Arc::new(service), controllers: Arc::new(Mutex::new(controllers)), seen })
     }
 
     /// The API as a tower service. Over the memory store every handler completes at its first poll, and a watch's body yields
     /// all lines that are there.
     pub fn router(&self) -> Router {
-        Router::new().route("/healthz", get(async || "ok"))
+        api::router(Arc::clone(&self.service))
     }
 
     /// Takes in what changed, runs every controller that is due, ends watches whose time is up, and returns the next instant
     /// (on the clock's [`Clock::mono`]) at which something will be due.
     pub async fn reconcile(&self) -> Option<Duration> {
-        let _ = (&self.shared.config, &self.shared.clock, &self.shared.random);
-        None
+        let mut controllers = self.controllers.lock().await;
+        let (due, seen) = controllers.turn(&self.service).await;
+        self.seen.store(seen, Ordering::SeqCst);
+        let watches = self.service.watches.fire(self.service.clock.mono());
+        [due, watches].into_iter().flatten().min()
     }
 
-    /// Completes when something happened since the last [`Self::reconcile`] that calls for another.
-    pub fn changed(&self) -> impl Future<Output = ()> + use<> {
-        let mut listener = self.shared.store.signal().listen();
-        async move { listener.raised().await }
+    /// Completes when something happened since the last [`Self::reconcile`] that calls for another: a write, or a watch that
+    /// opened.
+    pub fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut writes = self.service.store.signal().listen();
+        let mut opened = self.service.watches.opened().listen();
+        let (service, seen) = (Arc::clone(&self.service), Arc::clone(&self.seen));
+        async move {
+            if service.store.revision() != seen.load(Ordering::SeqCst) {
+                return;
+            }
+            let (written, opened) = (std::pin::pin!(writes.raised()), std::pin::pin!(opened.raised()));
+            match select(written, opened).await {
+                Either::Left(_) | Either::Right(_) => {}
+            }
+        }
     }
+
+    /// Ends all open watches, for a clean end of the process.
+    pub fn end_watches(&self) {
+        self.service.watches.end_all();
+    }
+}
+
+/// Makes the namespaces that are always there.
+async fn bootstrap(service: &Service) -> anyhow::Result<()> {
+    let user = User::master("system:control-plane");
+    let kind = kinds::by_resource("namespaces").context("namespaces are not served")?;
+    for name in NAMESPACES {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        match service.create(&user, kind, None, namespace, false).await {
+            Ok(_) => {}
+            Err(error) if error.code == 409 => {}
+            Err(error) => anyhow::bail!("namespace {name} cannot be made: {}", error.message),
+        }
+    }
+    Ok(())
 }

@@ -4,10 +4,17 @@
 //! [`ControlPlane::reconcile`] from one task; the simulated rig calls both directly in virtual time. Decisions are made in
 //! `control-plane-core` and the wire dialect is spoken in `control-plane-api`; this crate stores, routes and applies.
 
+mod admission;
+mod api;
+pub mod auth;
 pub mod clock;
 pub mod config;
 mod control_plane;
+pub mod kubeconfig;
 mod random;
+mod reconcile;
+pub mod serve;
+mod service;
 pub mod store;
 
 pub use self::clock::{Clock, SystemClock};

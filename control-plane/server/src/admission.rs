@@ -1,0 +1,100 @@
+//! Admission: what happens to an object between its decoding and its validation, plugin by plugin, with Kubernetes' names.
+//!
+//! NODE-13, NODE-14 (DefaultTolerationSeconds), GHOST-04, GHOST-09 (ServiceAccount) and the rule that nothing is made in a
+//! namespace that is absent or being deleted. NodeRestriction is in `auth`, since it speaks of users.
+
+use control_plane_api::{ApiError, Kind, strategy};
+use control_plane_core::Snapshot;
+use serde_json::Value;
+
+use crate::config::{Admission, Config};
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether something may be made in this namespace.
+///
+/// # Errors
+/// 404 for an absent namespace, 403 for one that is being deleted.
+pub fn namespace_open(snapshot: &Snapshot, kind: &Kind, namespace: &str, name: &str) -> Result<(), ApiError> {
+    let Some(found) = snapshot.get("namespaces", "", namespace) else {
+        return Err(ApiError::not_found_in("", "namespaces", namespace));
+    };
+    if text(found, "/metadata/deletionTimestamp").is_empty() {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    Err(ApiError::forbidden(kind.group, kind.plural, name, &why))
+}
+
+/// Lets the plugins that need to see other objects at an object that is being made.
+///
+/// # Errors
+/// 403 where a plugin refuses it.
+pub fn admit(config: &Config, snapshot: &Snapshot, kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
+    if kind.resource != "pods" || config.disable_admission.contains(&Admission::ServiceAccount) {
+        return Ok(());
+    }
+    strategy::admit_service_account(object);
+    let namespace = text(object, "/metadata/namespace");
+    let account = text(object, "/spec/serviceAccountName");
+    if snapshot.get("serviceaccounts", namespace, account).is_none() {
+        return Err(strategy::service_account_missing(namespace, account, text(object, "/metadata/name")));
+    }
+    Ok(())
+}
+
+/// The tolerationSeconds that DefaultTolerationSeconds gives (NODE-21); nothing when it is off.
+pub fn eviction_seconds(config: &Config) -> Option<i64> {
+    let on = !config.disable_admission.contains(&Admission::DefaultTolerationSeconds);
+    on.then(|| i64::try_from(config.eviction_timeout.as_secs()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use control_plane_api::kinds;
+    use control_plane_core::Key;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn snapshot(objects: &[(&'static str, Value)]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for (resource, object) in objects {
+            snapshot.apply(resource, Key::of(object), Some(Arc::new(object.clone())));
+        }
+        snapshot
+    }
+
+    #[test]
+    fn ghost_04_a_pod_needs_its_service_account() {
+        let kind = kinds::by_resource("pods").unwrap();
+        let pod = json!({"metadata": {"name": "p", "namespace": "ns"}, "spec": {}});
+        let check = |config: &Config, accounts: &[(&'static str, Value)], refused: bool| {
+            let mut pod = pod.clone();
+            let admitted = admit(config, &snapshot(accounts), kind, &mut pod);
+            assert_eq!(admitted.is_err(), refused);
+            admitted.err().map(|error| (error.code, error.message))
+        };
+        let words = "pods \"p\" is forbidden: error looking up service account ns/default: serviceaccount \"default\" not found";
+        assert_eq!(check(&Config::default(), &[], true), Some((403, words.to_owned())));
+        let account = json!({"metadata": {"name": "default", "namespace": "ns"}});
+        check(&Config::default(), &[("serviceaccounts", account)], false);
+        let off = Config { disable_admission: [Admission::ServiceAccount].into(), ..Config::default() };
+        check(&off, &[], false);
+    }
+
+    #[test]
+    fn nothing_is_made_in_a_namespace_that_is_absent_or_going() {
+        let kind = kinds::by_resource("pods").unwrap();
+        let open = json!({"metadata": {"name": "open"}});
+        let going = json!({"metadata": {"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        let snapshot = snapshot(&[("namespaces", open), ("namespaces", going)]);
+        assert_eq!(namespace_open(&snapshot, kind, "open", "p"), Ok(()));
+        assert_eq!(namespace_open(&snapshot, kind, "absent", "p").unwrap_err().code, 404);
+        let error = namespace_open(&snapshot, kind, "going", "p").unwrap_err();
+        let words = "pods \"p\" is forbidden: unable to create new content in namespace going because it is being terminated";
+        assert_eq!((error.code, error.message.as_str()), (403, words));
+    }
+}

@@ -1,0 +1,173 @@
+//! One entrance for every request: who asks, what for, whether they may, and then on to reading or writing.
+//!
+//! Nothing on the way waits for a timer, so over the memory store each request is answered at the first poll.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use control_plane_api::ApiError;
+use http::header::DATE;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response};
+
+use super::filter::Filter;
+use super::path::{Route, Target};
+use super::query::{self, Query};
+use super::{discovery, health, read, respond, write};
+use crate::auth::{Action, Asked, Path, User, authorize};
+use crate::service::Service;
+
+/// A request, as far as everything after the entrance cares.
+pub struct Call {
+    /// Who asks.
+    pub user: User,
+    /// Method, URL and headers.
+    pub head: Parts,
+    /// The decoded query.
+    pub query: Query,
+}
+
+impl Call {
+    /// Whether the answer is to be indented.
+    pub fn pretty(&self) -> bool {
+        query::flag(&self.query, "pretty")
+    }
+
+    /// The Accept header.
+    pub fn accept(&self) -> Option<&str> {
+        self.head.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok())
+    }
+}
+
+/// The API over a service.
+pub fn router(service: Arc<Service>) -> Router {
+    Router::new().fallback(move |request: Request<Body>| {
+        let service = Arc::clone(&service);
+        async move { enter(&service, request).await }
+    })
+}
+
+async fn enter(service: &Arc<Service>, request: Request<Body>) -> Response<Body> {
+    let audit = request.headers().get(AUDIT).cloned();
+    let mut response = match dispatch(service, request).await {
+        Ok(response) => response,
+        Err(error) => respond::error(&error),
+    };
+    let headers = response.headers_mut();
+    let audit = audit.or_else(|| HeaderValue::from_str(&service.audit.uid()).ok());
+    if let Some(audit) = audit {
+        headers.insert(AUDIT, audit);
+    }
+    // The date of the injected clock, not the computer's.
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&service.clock.wall());
+    if let Some(date) = date.ok().and_then(|date| HeaderValue::from_str(&date).ok()) {
+        headers.insert(DATE, date);
+    }
+    response
+}
+
+const AUDIT: &str = "audit-id";
+
+async fn dispatch(service: &Arc<Service>, request: Request<Body>) -> Result<Response<Body>, ApiError> {
+    let (head, body) = request.into_parts();
+    let user = if service.config.no_auth {
+        User::master("system:admin")
+    } else {
+        service.tokens.user_of(&head.headers).ok_or_else(ApiError::unauthorized)?
+    };
+    let query = query::parse(head.uri.query());
+    let route = Route::parse(head.uri.path());
+    let call = Call { user, head, query };
+    if let Route::Resource(target) = route {
+        return resource(service, &call, &target, body).await;
+    }
+    let method = call.head.method.as_str().to_ascii_lowercase();
+    Path { method: &method, path: call.head.uri.path() }.authorize(&call.user)?;
+    if route == Route::Nothing {
+        return Ok(health::not_found());
+    }
+    if route == Route::NoResource {
+        return Err(ApiError::resource_not_found());
+    }
+    if call.head.method != Method::GET {
+        return Err(ApiError::method_not_allowed());
+    }
+    if let Route::Health(endpoint, check) = &route {
+        return Ok(health::answer(endpoint, check.as_deref(), &call.query));
+    }
+    let address =
+        call.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    Ok(discovery::answer(&route, &call.head.headers, address, call.pretty()))
+}
+
+/// What a method asks of a place; nothing when the place does not take it.
+fn action(method: &Method, target: &Target, query: &Query) -> Option<Action> {
+    let collection = target.name.is_none();
+    let action = match (method.as_str(), collection) {
+        ("GET", _) if target.watch => Action::Watch,
+        ("GET", true) if query::flag(query, "watch") => Action::Watch,
+        ("GET", true) => Action::List,
+        ("GET", false) => Action::Get,
+        ("POST", true) => Action::Create,
+        ("POST", false) if target.subresource.is_some() => Action::Create,
+        ("PUT", false) => Action::Update,
+        ("PATCH", false) => Action::Patch,
+        ("DELETE", false) if target.subresource.is_none() => Action::Delete,
+        ("DELETE", true) => Action::DeleteCollection,
+        _ => return None,
+    };
+    let verbs = match target.subresource.as_deref() {
+        Some(name) => target.kind.subresource(name)?.verbs,
+        None => target.kind.verbs,
+    };
+    let scoped = !target.kind.namespaced || target.namespace.is_some();
+    let everywhere = matches!(action, Action::List | Action::Watch);
+    (verbs.contains(&action.verb()) && (scoped || everywhere)).then_some(action)
+}
+
+async fn resource(
+    service: &Arc<Service>,
+    call: &Call,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, ApiError> {
+    let Some(action) = action(&call.head.method, target, &call.query) else {
+        return Err(ApiError::method_not_allowed());
+    };
+    let many = matches!(action, Action::List | Action::Watch | Action::DeleteCollection);
+    let filter = many.then(|| filter(call, target)).transpose()?;
+    let selected = filter.as_ref().and_then(|filter| filter.required("metadata.name"));
+    let asked = Asked {
+        action,
+        kind: target.kind,
+        subresource: target.subresource.as_deref(),
+        namespace: target.namespace.as_deref(),
+        name: target.name.as_deref().or(selected).unwrap_or_default(),
+        node_selected: filter.as_ref().and_then(|filter| filter.required("spec.nodeName")),
+    };
+    authorize(&call.user, &asked)?;
+    match (action, filter) {
+        (Action::Get, _) => read::get(service, call, target).await,
+        (Action::List, Some(filter)) => read::list(service, call, target, &filter).await,
+        (Action::Watch, Some(filter)) => read::watch(service, call, target, filter).await,
+        (Action::DeleteCollection, Some(filter)) => {
+            write::delete_many(service, call, target, &filter, body).await
+        }
+        (Action::Create, _) => write::create(service, call, target, body).await,
+        (Action::Update, _) => write::update(service, call, target, body).await,
+        (Action::Patch, _) => write::patch(service, call, target, body).await,
+        (Action::Delete, _) => write::delete(service, call, target, body).await,
+        (Action::List | Action::Watch | Action::DeleteCollection, None) => {
+            Err(ApiError::method_not_allowed())
+        }
+    }
+}
+
+fn filter(call: &Call, target: &Target) -> Result<Filter, ApiError> {
+    let filter = Filter::new(target.kind, target.namespace.as_deref(), &call.query)?;
+    match &target.name {
+        Some(name) => filter.named(name),
+        None => Ok(filter),
+    }
+}

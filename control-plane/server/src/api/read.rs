@@ -1,0 +1,115 @@
+//! GET: one object, a list, or a watch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use control_plane_api::ApiError;
+use control_plane_api::table::IncludeObject;
+use http::Response;
+
+use super::handler::Call;
+use super::negotiate::{self, Accepted};
+use super::path::Target;
+use super::query::{self, ListOptions, Start};
+use super::view::View;
+use super::watch::{Subject, WatchBody};
+use super::{At, Filter, respond};
+use crate::auth::check_pod_visible;
+use crate::service::{Page, Service, show};
+use crate::store::StoreError;
+
+/// How a request's answer is shown and written.
+///
+/// # Errors
+/// 406, or 400 for an unknown `includeObject`.
+pub fn view(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    list: bool,
+) -> Result<(View, Accepted), ApiError> {
+    let accepted = negotiate::accept(call.accept(), list)?;
+    let include = IncludeObject::parse(&call.query)?;
+    let view = View { kind: target.kind, form: accepted.form, include, clock: Arc::clone(&service.clock) };
+    Ok((view, accepted))
+}
+
+/// One object, or what a subresource shows of it.
+pub async fn get(service: &Service, call: &Call, target: &Target) -> Result<Response<Body>, ApiError> {
+    let (view, accepted) = view(service, call, target, false)?;
+    let not_older_than = query::version(&call.query)?.unwrap_or(0);
+    let name = target.name.as_deref().unwrap_or_default();
+    let entry = service.get(target.kind, target.namespace.as_deref(), name, not_older_than).await?;
+    check_pod_visible(&call.user, target.kind, &entry.object)?;
+    let shown = match target.subresource.as_deref() {
+        None | Some("status") => view.one(&entry.object),
+        Some("scale") => show(target.kind, Some("scale"), &entry.object),
+        Some("log") => {
+            return Err(ApiError::plain(501, "boards keep no container logs: read the board's console"));
+        }
+        Some(_) => return Err(ApiError::method_not_allowed()),
+    };
+    Ok(respond::object(200, &shown, accepted.encoding, call.pretty()))
+}
+
+/// A list.
+pub async fn list(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    filter: &Filter,
+) -> Result<Response<Body>, ApiError> {
+    let (view, accepted) = view(service, call, target, true)?;
+    let options = query::list_options(&call.query)?;
+    let page = service.list(filter, &options).await?;
+    Ok(respond::object(200, &view.page(&page), accepted.encoding, call.pretty()))
+}
+
+/// A watch. What cannot be watched is said in its first line, as in Kubernetes.
+pub async fn watch(
+    service: &Arc<Service>,
+    call: &Call,
+    target: &Target,
+    filter: Filter,
+) -> Result<Response<Body>, ApiError> {
+    let (view, _) = view(service, call, target, false)?;
+    let options = query::watch_options(&call.query)?;
+    let current = service.store.revision();
+    let (existing, cursor, mark) = match options.start {
+        Start::Existing { not_older_than, mark } => {
+            if let Err(error) = service.reached(not_older_than) {
+                return Ok(respond::watch_refused(&error));
+            }
+            let newest = ListOptions { at: At::Newest, limit: None };
+            let Page { revision, objects, .. } = service.list(&filter, &newest).await?;
+            (objects, revision, mark)
+        }
+        Start::Now => (Vec::new(), current, false),
+        Start::After(revision) => {
+            if let Err(error) = service.reached(revision) {
+                return Ok(respond::watch_refused(&error));
+            }
+            match service.store.changes(revision) {
+                Ok(_) => {}
+                Err(StoreError::Compacted { asked, oldest }) => {
+                    return Ok(respond::watch_refused(&ApiError::too_old(asked, oldest)));
+                }
+                Err(error) => return Err(ApiError::internal(&error.to_string())),
+            }
+            (Vec::new(), revision, false)
+        }
+    };
+    let body = WatchBody::start(
+        Subject { filter, view },
+        Arc::clone(&service.store),
+        Arc::clone(&service.watches),
+        service.clock.mono(),
+        options.timeout_seconds.map(Duration::from_secs),
+        options.bookmarks,
+        &existing,
+        cursor,
+        mark,
+    );
+    Ok(respond::watch(body))
+}

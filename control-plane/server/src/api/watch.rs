@@ -1,0 +1,275 @@
+//! Watches: response bodies that follow the store with a cursor of their own.
+//!
+//! A body never waits for a timer. It yields what the history holds, then waits for the store's signal; the end of its time and
+//! its bookmarks are decided by [`Watches::fire`], which `reconcile` calls at the due instants. A client that reads slowly
+//! holds no queue: when the history has moved past its cursor it gets a 410 and lists again.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use control_plane_api::ApiError;
+use http_body::{Body, Frame};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use super::view::View;
+use crate::store::{Change, Effect, Listener, Signal, Store, StoreError};
+
+/// How long a watch lasts when the client does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// How often a client that likes bookmarks gets one.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// So long before the end of a watch it gets its last bookmark.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+struct Timer {
+    end: Duration,
+    bookmark: Option<Duration>,
+    bookmark_due: bool,
+    ended: bool,
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    timers: BTreeMap<u64, Timer>,
+}
+
+/// The instants at which open watches have something to do.
+#[derive(Debug, Default)]
+pub struct Watches {
+    state: Mutex<State>,
+    /// Raised when a watch opens, whose instants may be earlier than those known before.
+    opened: Arc<Signal>,
+}
+
+impl Watches {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, end: Duration, bookmark: Option<Duration>) -> (u64, Listener) {
+        let signal = Arc::new(Signal::default());
+        let listener = signal.listen();
+        let id = {
+            let mut state = self.state();
+            state.next += 1;
+            let id = state.next;
+            state.timers.insert(id, Timer { end, bookmark, bookmark_due: false, ended: false, signal });
+            id
+        };
+        self.opened.raise();
+        (id, listener)
+    }
+
+    /// Raised when a watch opens.
+    pub fn opened(&self) -> &Arc<Signal> {
+        &self.opened
+    }
+
+    /// Ends watches whose time is up and makes bookmarks due; answers the next instant at which to be called.
+    pub fn fire(&self, now: Duration) -> Option<Duration> {
+        let mut state = self.state();
+        for timer in state.timers.values_mut() {
+            let mut wake = false;
+            if timer.bookmark.is_some_and(|due| due <= now) {
+                timer.bookmark_due = true;
+                wake = true;
+                let next = (now + BOOKMARK_PERIOD).min(timer.end.saturating_sub(LAST_BOOKMARK));
+                timer.bookmark = (next > now).then_some(next);
+            }
+            if timer.end <= now && !timer.ended {
+                timer.ended = true;
+                wake = true;
+            }
+            if wake {
+                timer.signal.raise();
+            }
+        }
+        let open = state.timers.values().filter(|timer| !timer.ended);
+        open.map(|timer| timer.bookmark.map_or(timer.end, |bookmark| bookmark.min(timer.end))).min()
+    }
+
+    /// Ends every watch, for a clean end of the process.
+    pub fn end_all(&self) {
+        for timer in self.state().timers.values_mut() {
+            timer.ended = true;
+            timer.signal.raise();
+        }
+    }
+
+    /// Whether a bookmark is due (taken once) and whether the watch has ended.
+    fn take(&self, id: u64) -> (bool, bool) {
+        match self.state().timers.get_mut(&id) {
+            Some(timer) => (std::mem::take(&mut timer.bookmark_due), timer.ended),
+            None => (false, true),
+        }
+    }
+}
+
+/// Which changes of which objects a watch shows, and how.
+pub struct Subject {
+    /// Which objects.
+    pub filter: Filter,
+    /// How they are shown.
+    pub view: View,
+}
+
+/// The body of a watch's response.
+pub struct WatchBody {
+    subject: Subject,
+    store: Arc<dyn Store>,
+    watches: Arc<Watches>,
+    id: u64,
+    timer: Listener,
+    changes: Listener,
+    /// Lines to send before any change.
+    ready: Vec<u8>,
+    /// The last revision that was looked at.
+    cursor: u64,
+    done: bool,
+}
+
+impl WatchBody {
+    /// A watch of what happens after `cursor`, that first sends `existing` as additions and, when `mark` is set, the bookmark
+    /// that says they are complete.
+    #[expect(clippy::too_many_arguments, reason = "each is one independent choice of the request")]
+    pub fn start(
+        subject: Subject,
+        store: Arc<dyn Store>,
+        watches: Arc<Watches>,
+        now: Duration,
+        timeout: Option<Duration>,
+        bookmarks: bool,
+        existing: &[Arc<Value>],
+        cursor: u64,
+        mark: bool,
+    ) -> Self {
+        let end = now.saturating_add(timeout.unwrap_or(DEFAULT_TIMEOUT));
+        let last = end.saturating_sub(LAST_BOOKMARK);
+        let bookmark = bookmarks.then_some((now + BOOKMARK_PERIOD).min(last)).filter(|due| *due > now);
+        let (id, timer) = watches.open(end, bookmark);
+        let changes = store.signal().listen();
+        let mut body =
+            Self { subject, store, watches, id, timer, changes, ready: Vec::new(), cursor, done: false };
+        for object in existing {
+            let shown = body.subject.view.watched(object);
+            body.line("ADDED", &shown);
+        }
+        if mark {
+            let bookmark = body.subject.view.bookmark(cursor, true);
+            body.line("BOOKMARK", &bookmark);
+        }
+        body
+    }
+
+    /// A watch that says only why it cannot be had: watches report this inside a 200.
+    pub fn refusal(error: &ApiError) -> Bytes {
+        line("ERROR", &error.to_status()).into()
+    }
+
+    fn line(&mut self, kind: &str, object: &Value) {
+        self.ready.extend(line(kind, object));
+    }
+
+    /// Takes in what the history holds after the cursor.
+    fn catch_up(&mut self) {
+        match self.store.changes(self.cursor) {
+            Ok(changes) => {
+                for change in changes {
+                    self.cursor = change.revision;
+                    if let Some((kind, object)) = self.subject.filter.transition(&change) {
+                        let shown = self.subject.view.watched(&object);
+                        self.line(kind, &shown);
+                    }
+                }
+            }
+            Err(error) => {
+                let error = match error {
+                    StoreError::Compacted { asked, oldest } => ApiError::too_old(asked, oldest),
+                    other @ (StoreError::Exists
+                    | StoreError::Conflict { .. }
+                    | StoreError::Unavailable(_)) => ApiError::internal(&other.to_string()),
+                };
+                self.line("ERROR", &error.to_status());
+                self.done = true;
+            }
+        }
+    }
+}
+
+impl Filter {
+    /// What a change is to someone who sees only what this filter lets through.
+    fn transition(&self, change: &Change) -> Option<(&'static str, Arc<Value>)> {
+        if !self.covers(&change.key) {
+            return None;
+        }
+        let before = change.previous.as_ref().filter(|previous| self.selects(&previous.object));
+        match (&change.effect, before) {
+            (Effect::Put(object), None) if self.selects(object) => Some(("ADDED", Arc::clone(object))),
+            (Effect::Put(object), Some(_)) if self.selects(object) => Some(("MODIFIED", Arc::clone(object))),
+            (Effect::Put(_), None) | (Effect::Deleted(_), None) => None,
+            // It no longer matches: what it was, at the revision of the change.
+            (Effect::Put(_), Some(before)) => {
+                let mut object = (*before.object).clone();
+                object["metadata"]["resourceVersion"] = json!(change.revision.to_string());
+                Some(("DELETED", Arc::new(object)))
+            }
+            (Effect::Deleted(object), Some(_)) => Some(("DELETED", Arc::clone(object))),
+        }
+    }
+}
+
+fn line(kind: &str, object: &Value) -> Vec<u8> {
+    let mut text = format!("{{\"type\":\"{kind}\",\"object\":{object}}}").into_bytes();
+    text.push(b'\n');
+    text
+}
+
+impl Body for WatchBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        loop {
+            // Listeners first: what happens from here on wakes this task.
+            let raised =
+                self.timer.poll_raised(context).is_ready() | self.changes.poll_raised(context).is_ready();
+            if !self.done {
+                self.catch_up();
+                let (bookmark, ended) = self.watches.take(self.id);
+                if bookmark && !self.done {
+                    let bookmark = self.subject.view.bookmark(self.cursor, false);
+                    self.line("BOOKMARK", &bookmark);
+                }
+                self.done |= ended;
+            }
+            if !self.ready.is_empty() {
+                let lines = std::mem::take(&mut self.ready);
+                return Poll::Ready(Some(Ok(Frame::data(lines.into()))));
+            }
+            if self.done {
+                return Poll::Ready(None);
+            }
+            if !raised {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for WatchBody {
+    fn drop(&mut self) {
+        self.watches.state().timers.remove(&self.id);
+    }
+}

@@ -1,0 +1,242 @@
+//! POST, PUT, PATCH and DELETE: bodies are decoded here, everything else is `service`'s.
+
+use axum::body::Body;
+use control_plane_api::decode::{self, Expected};
+use control_plane_api::delete::DeleteOptions;
+use control_plane_api::options::{WriteOptions, WriteVerb};
+use control_plane_api::patch::PatchType;
+use control_plane_api::status;
+use control_plane_api::{ApiError, Kind, kinds};
+use http::Response;
+use serde_json::{Value, json};
+
+use super::handler::Call;
+use super::path::Target;
+use super::query::{self, Query};
+use super::{At, Filter, ListOptions, body, read, respond};
+use crate::auth::{Action, Asked, authorize};
+use crate::service::{Door, Page, Service, Written, show};
+
+impl Target {
+    fn door(&self) -> Door<'_> {
+        Door {
+            kind: self.kind,
+            subresource: self.subresource.as_deref(),
+            namespace: self.namespace.as_deref(),
+            name: self.name.as_deref().unwrap_or_default(),
+        }
+    }
+
+    /// What a body at this place is expected to be.
+    fn expected(&self) -> Expected {
+        match self.subresource.as_deref().and_then(|name| self.kind.subresource(name)) {
+            Some(subresource) => Expected::from(subresource),
+            None => Expected::from(self.kind),
+        }
+    }
+}
+
+/// POST to a collection, or to `binding` and `eviction`.
+pub async fn create(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, ApiError> {
+    let (view, accepted) = read::view(service, call, target, false)?;
+    let options = WriteOptions::parse(WriteVerb::Create, &call.query)?;
+    let body = body::to_json(&call.head.headers, body::read(body).await?)?;
+    let decoded = decode::decode(target.expected(), &body, options.field_validation, service.config.dialect)?;
+    let (namespace, name) = (target.namespace.as_deref(), target.name.as_deref());
+    let shown = match (target.kind.resource, target.subresource.as_deref()) {
+        ("pods", Some("binding")) => {
+            let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
+            service.bind(namespace, name, &decoded.object, options.dry_run).await?;
+            status::success(201)
+        }
+        ("bindings", None) => {
+            let name = decoded.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            service.bind(namespace.unwrap_or_default(), name, &decoded.object, options.dry_run).await?;
+            status::success(201)
+        }
+        ("pods", Some("eviction")) => {
+            evict(service, call, target, &decoded.object, options.dry_run).await?;
+            status::success(201)
+        }
+        ("selfsubjectreviews", None) => review_self(service, call),
+        ("selfsubjectaccessreviews", None) => review_access(call, decoded.object),
+        (_, None) if target.kind.is_stored() => {
+            let made =
+                service.create(&call.user, target.kind, namespace, decoded.object, options.dry_run).await?;
+            view.one(&made)
+        }
+        _ => return Err(ApiError::method_not_allowed()),
+    };
+    Ok(respond::warn(respond::object(201, &shown, accepted.encoding, call.pretty()), &decoded.warnings))
+}
+
+/// An Eviction is a deletion with the options that it carries.
+async fn evict(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    eviction: &Value,
+    dry_run: bool,
+) -> Result<(), ApiError> {
+    let name = target.name.as_deref().unwrap_or_default();
+    let named = eviction.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if !named.is_empty() && named != name {
+        return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let wanted = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
+    let mut options = DeleteOptions::parse(wanted.to_string().as_bytes(), &Query::new())?;
+    options.dry_run |= dry_run;
+    service.remove(&call.user, target.kind, target.namespace.as_deref(), name, &options).await?;
+    Ok(())
+}
+
+fn review_self(service: &Service, call: &Call) -> Value {
+    let mut user = json!({"username": call.user.name, "groups": call.user.groups});
+    if !call.user.uid.is_empty() {
+        user["uid"] = json!(call.user.uid);
+    }
+    json!({
+        "kind": "SelfSubjectReview",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"creationTimestamp": control_plane_core::time::stamp(service.clock.wall())},
+        "status": {"userInfo": user},
+    })
+}
+
+fn review_access(call: &Call, mut review: Value) -> Value {
+    let field = |name: &str| {
+        review
+            .pointer(&format!("/spec/resourceAttributes/{name}"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (group, plural) = (field("group"), field("resource"));
+    let served = |kind: &&Kind| kind.group == group && (kind.plural == plural || plural == "*");
+    let actions = [
+        Action::Get,
+        Action::List,
+        Action::Watch,
+        Action::Create,
+        Action::Update,
+        Action::Patch,
+        Action::Delete,
+        Action::DeleteCollection,
+    ];
+    let verb = field("verb");
+    let action = actions.into_iter().find(|action| action.verb() == verb);
+    let (namespace, name, subresource) = (field("namespace"), field("name"), field("subresource"));
+    let allowed = match (kinds::all().iter().find(served), action) {
+        (Some(kind), Some(action)) => {
+            let asked = Asked {
+                action,
+                kind,
+                subresource: (!subresource.is_empty()).then_some(subresource.as_str()),
+                namespace: (!namespace.is_empty()).then_some(namespace.as_str()),
+                name: &name,
+                node_selected: None,
+            };
+            authorize(&call.user, &asked).is_ok()
+        }
+        _ => call.user.is_in(crate::auth::MASTERS),
+    };
+    review["status"] = json!({"allowed": allowed});
+    review
+}
+
+/// PUT.
+pub async fn update(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, ApiError> {
+    read::view(service, call, target, false)?;
+    let options = WriteOptions::parse(WriteVerb::Update, &call.query)?;
+    let body = body::to_json(&call.head.headers, body::read(body).await?)?;
+    let decoded = decode::decode(target.expected(), &body, options.field_validation, service.config.dialect)?;
+    let written = service.update(&call.user, target.door(), decoded.object, options.dry_run).await?;
+    answer(service, call, target, &Written { warnings: decoded.warnings, ..written })
+}
+
+/// PATCH.
+pub async fn patch(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, ApiError> {
+    read::view(service, call, target, false)?;
+    let options = WriteOptions::parse(WriteVerb::Patch, &call.query)?;
+    let patch_type = PatchType::from_content_type(&body::media_type(&call.head.headers))?;
+    let body = body::read(body).await?;
+    let written = service.patch(&call.user, target.door(), patch_type, &body, options).await?;
+    answer(service, call, target, &written)
+}
+
+fn answer(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    written: &Written,
+) -> Result<Response<Body>, ApiError> {
+    let (view, accepted) = read::view(service, call, target, false)?;
+    let shown = match target.subresource.as_deref() {
+        Some("scale") => show(target.kind, Some("scale"), &written.object),
+        Some(_) | None => view.one(&written.object),
+    };
+    let status = if written.created { 201 } else { 200 };
+    Ok(respond::warn(respond::object(status, &shown, accepted.encoding, call.pretty()), &written.warnings))
+}
+
+async fn delete_options(call: &Call, body: Body) -> Result<DeleteOptions, ApiError> {
+    let body = body::to_json(&call.head.headers, body::read(body).await?)?;
+    DeleteOptions::parse(&body, &call.query)
+}
+
+/// DELETE of one object.
+pub async fn delete(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, ApiError> {
+    let (view, accepted) = read::view(service, call, target, false)?;
+    let options = delete_options(call, body).await?;
+    let name = target.name.as_deref().unwrap_or_default();
+    let answer = service.remove(&call.user, target.kind, target.namespace.as_deref(), name, &options).await?;
+    let shown = if answer["kind"] == "Status" { (*answer).clone() } else { view.one(&answer) };
+    Ok(respond::object(200, &shown, accepted.encoding, call.pretty()))
+}
+
+/// DELETE of a collection: answers what was there, as in Kubernetes.
+pub async fn delete_many(
+    service: &Service,
+    call: &Call,
+    target: &Target,
+    filter: &Filter,
+    body: Body,
+) -> Result<Response<Body>, ApiError> {
+    let (view, accepted) = read::view(service, call, target, true)?;
+    let options = delete_options(call, body).await?;
+    query::version(&call.query)?;
+    let page: Page = service.list(filter, &ListOptions { at: At::Newest, limit: None }).await?;
+    for object in &page.objects {
+        let field = |name: &str| object["metadata"][name].as_str();
+        let removed = service
+            .remove(&call.user, target.kind, field("namespace"), field("name").unwrap_or_default(), &options)
+            .await;
+        match removed {
+            Ok(_) => {}
+            // Someone else was first.
+            Err(error) if error.code == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(respond::object(200, &view.page(&page), accepted.encoding, call.pretty()))
+}

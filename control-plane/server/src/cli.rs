@@ -1,0 +1,95 @@
+//! The flags. Values are parsed by the library's types, so that a wrong one is refused with what would be right.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use control_plane::config::{
+    Admission, BadValue, Config, Controllers, Dialect, SchedulerProfile, StoreKind, dialect, duration,
+};
+
+/// A small Kubernetes-compatible API server with its scheduler and controllers.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Flags {
+    /// Address and port to serve on; port 0 takes a free one and prints it.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443")]
+    listen: SocketAddr,
+    /// Directory of the store, the kubeconfigs and the generated tokens.
+    #[arg(long, value_name = "DIR", default_value = "control-plane-data")]
+    data_dir: PathBuf,
+    /// Where objects are kept: memory or redb.
+    #[arg(long, value_name = "KIND", default_value = "redb")]
+    store: StoreKind,
+    /// Serve HTTP without TLS (loopback only, unless --allow-insecure-bind).
+    #[arg(long)]
+    plain_http: bool,
+    /// Serve plain HTTP beyond loopback: tokens can be read by anyone on the way.
+    #[arg(long)]
+    allow_insecure_bind: bool,
+    /// Take every request as an administrator's. For benches on loopback only.
+    #[arg(long)]
+    no_auth: bool,
+    /// Bearer tokens, one line each: token,user,uid,"group1,group2".
+    #[arg(long, value_name = "FILE")]
+    token_auth_file: Option<PathBuf>,
+    /// Where to write the administrator's kubeconfig besides DATA_DIR/kubeconfig/admin.kubeconfig.
+    #[arg(long, value_name = "FILE")]
+    admin_kubeconfig: Option<PathBuf>,
+    /// What validation accepts: kube32 or kubernetes.
+    #[arg(long, value_name = "NAME", default_value = "kube32", value_parser = dialect)]
+    dialect: Dialect,
+    /// Scheduler profile of pods with schedulerName default-scheduler: kube32 or upstream.
+    #[arg(long, value_name = "NAME", default_value = "kube32")]
+    default_scheduler_profile: SchedulerProfile,
+    /// Controllers to run, by name; * is all of them and -NAME leaves one out. Known: scheduler, node-lifecycle, deployment,
+    /// daemonset, job, endpoints, serviceaccount, garbage, namespace.
+    #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
+    controllers: Controllers,
+    /// Admission plugins to switch off: ServiceAccount, DefaultTolerationSeconds, NodeRestriction.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    disable_admission: Vec<Admission>,
+    /// How often pending pods are tried again.
+    #[arg(long, value_name = "D", default_value = "3s", value_parser = duration)]
+    reconcile_interval: Duration,
+    /// How often node leases are looked at.
+    #[arg(long, value_name = "D", default_value = "1s", value_parser = duration)]
+    node_monitor_period: Duration,
+    /// How long after NoSchedule a silent node gets NoExecute; also the lease of nodes that state none.
+    #[arg(long, value_name = "D", default_value = "15s", value_parser = duration)]
+    not_ready_timeout: Duration,
+    /// The tolerationSeconds that admission gives pods for unreachable and not-ready nodes; whole seconds.
+    #[arg(long, value_name = "D", default_value = "300s", value_parser = duration)]
+    eviction_timeout: Duration,
+}
+
+impl Flags {
+    /// The configuration that the flags describe.
+    ///
+    /// # Errors
+    /// When flags contradict each other.
+    pub fn config(self) -> Result<Config, BadValue> {
+        let config = Config {
+            listen: self.listen,
+            data_dir: self.data_dir,
+            store: self.store,
+            plain_http: self.plain_http,
+            allow_insecure_bind: self.allow_insecure_bind,
+            no_auth: self.no_auth,
+            token_auth_file: self.token_auth_file,
+            admin_kubeconfig: self.admin_kubeconfig,
+            dialect: self.dialect,
+            default_scheduler_profile: self.default_scheduler_profile,
+            controllers: self.controllers,
+            disable_admission: self.disable_admission.into_iter().collect(),
+            reconcile_interval: self.reconcile_interval,
+            node_monitor_period: self.node_monitor_period,
+            not_ready_timeout: self.not_ready_timeout,
+            eviction_timeout: self.eviction_timeout,
+            ..Config::default()
+        };
+        config.check()?;
+        Ok(config)
+    }
+}

@@ -1,0 +1,204 @@
+//! Kubeconfigs and generated tokens in the data directory.
+//!
+//! Tokens are drawn once and kept, so that a kubeconfig outlives a restart. Files are written beside their place and moved
+//! there, readable by their owner only: whoever waits for one never sees half of it.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::auth::{MASTERS, Tokens, User};
+use crate::config::Config;
+
+/// A file of the data directory that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {error}: check that --data-dir and --admin-kubeconfig are writable")]
+pub struct DataDirError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub error: io::Error,
+}
+
+/// Who gets a generated token: the name of the kubeconfig, the user and its groups.
+const GENERATED: &[(&str, &str, &[&str])] = &[
+    ("admin", "kubernetes-admin", &[MASTERS]),
+    ("scheduler", "system:kube-scheduler", &[]),
+    ("controller-manager", "system:kube-controller-manager", &[]),
+];
+
+fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, DataDirError> {
+    result.map_err(|error| DataDirError { path: path.into(), error })
+}
+
+/// Makes the data directory.
+///
+/// # Errors
+/// [`DataDirError`] when it cannot be made or written.
+pub fn prepare(data_dir: &Path) -> Result<(), DataDirError> {
+    let kubeconfigs = data_dir.join("kubeconfig");
+    at(&kubeconfigs, fs::create_dir_all(&kubeconfigs))?;
+    // Writing proves more than permissions do.
+    let probe = data_dir.join(".writable");
+    at(&probe, fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)))
+}
+
+/// The tokens of the built-in identities, kept in the data directory; drawn where they are not there yet.
+///
+/// # Errors
+/// [`DataDirError`] when they cannot be read or kept.
+pub fn generated_tokens(data_dir: &Path) -> Result<Tokens, DataDirError> {
+    let mut tokens = Tokens::default();
+    for (name, user, groups) in GENERATED {
+        let path = data_dir.join(format!("{name}.token"));
+        let token = match fs::read_to_string(&path) {
+            Ok(token) if !token.trim().is_empty() => token.trim().to_owned(),
+            Ok(_) => draw(&path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => draw(&path)?,
+            Err(error) => return Err(DataDirError { path, error }),
+        };
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        tokens.add(&token, User { name: (*user).into(), uid: String::new(), groups });
+    }
+    Ok(tokens)
+}
+
+fn draw(path: &Path) -> Result<String, DataDirError> {
+    let token: String = at(path, secret())?.iter().map(|byte| format!("{byte:02x}")).collect();
+    write_private(path, token.as_bytes())?;
+    Ok(token)
+}
+
+/// Bytes from the operating system, for secrets and for the seed of a real run.
+///
+/// # Errors
+/// When there is no `/dev/urandom`.
+pub fn secret() -> io::Result<[u8; 24]> {
+    let mut bytes = [0; 24];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write_private(path: &Path, content: &[u8]) -> Result<(), DataDirError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let write = || {
+        let mut file =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        file.write_all(content)?;
+        fs::rename(&beside, path)
+    };
+    at(path, write())
+}
+
+/// Writes the kubeconfigs of the built-in identities and of every board in `tokens`, for a server at `url`.
+///
+/// # Errors
+/// [`DataDirError`] naming the file.
+pub fn write_all(config: &Config, tokens: &Tokens, url: &str) -> Result<(), DataDirError> {
+    let directory = config.data_dir.join("kubeconfig");
+    let generated = |user: &User| {
+        GENERATED.iter().find(|(_, name, _)| *name == user.name).map(|(name, _, _)| (*name).to_owned())
+    };
+    if config.no_auth {
+        let content = kubeconfig(url, "kubernetes-admin", None);
+        write_private(&directory.join("admin.kubeconfig"), &content)?;
+    }
+    for (token, user) in tokens.iter() {
+        let name = generated(user)
+            .or_else(|| user.node().filter(|node| plain(node)).map(|node| format!("node-{node}")));
+        if let Some(name) = name {
+            let content = kubeconfig(url, &user.name, Some(token));
+            write_private(&directory.join(format!("{name}.kubeconfig")), &content)?;
+        }
+    }
+    if let Some(path) = &config.admin_kubeconfig {
+        let admin = directory.join("admin.kubeconfig");
+        write_private(path, &at(&admin, fs::read(&admin))?)?;
+    }
+    Ok(())
+}
+
+/// Whether a name may be part of a file's.
+fn plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) && !name.starts_with('.')
+}
+
+/// A kubeconfig in JSON, which is YAML.
+fn kubeconfig(url: &str, user: &str, token: Option<&str>) -> Vec<u8> {
+    let credentials = token.map_or_else(|| json!({}), |token| json!({"token": token}));
+    let content = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "rigor", "cluster": {"server": url}}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": "rigor", "context": {"cluster": "rigor", "user": user}}],
+        "current-context": "rigor",
+    });
+    format!("{content:#}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn tokens_are_drawn_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path()).unwrap();
+        let list = |tokens: &Tokens| {
+            tokens.iter().map(|(token, user)| (token.to_owned(), user.name.clone())).collect::<Vec<_>>()
+        };
+        let first = list(&generated_tokens(dir.path()).unwrap());
+        assert_eq!(first.len(), GENERATED.len());
+        assert_eq!(list(&generated_tokens(dir.path()).unwrap()), first);
+        let mode = fs::metadata(dir.path().join("admin.token")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn kubeconfigs_are_written_for_the_built_in_identities_and_each_board() {
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path()).unwrap();
+        let mut tokens = generated_tokens(dir.path()).unwrap();
+        let board = |name: &str| User {
+            name: name.into(),
+            uid: String::new(),
+            groups: vec![crate::auth::NODES.into()],
+        };
+        tokens.add("t1", board("system:node:a"));
+        tokens.add("t2", board("system:node:../x"));
+        let copy = dir.path().join("copy.yaml");
+        let config =
+            Config { data_dir: dir.path().into(), admin_kubeconfig: Some(copy.clone()), ..Config::default() };
+        write_all(&config, &tokens, "http://127.0.0.1:1").unwrap();
+        let mut names: Vec<String> = fs::read_dir(dir.path().join("kubeconfig"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let expected = [
+            "admin.kubeconfig",
+            "controller-manager.kubeconfig",
+            "node-a.kubeconfig",
+            "scheduler.kubeconfig",
+        ];
+        assert_eq!(names, expected);
+        let admin = fs::read(&copy).unwrap();
+        assert_eq!(admin, fs::read(dir.path().join("kubeconfig/admin.kubeconfig")).unwrap());
+        let admin: serde_json::Value = serde_json::from_slice(&admin).unwrap();
+        assert_eq!(admin["clusters"][0]["cluster"]["server"], "http://127.0.0.1:1");
+    }
+
+    #[test]
+    fn an_unwritable_directory_is_named() {
+        let error = prepare(Path::new("/proc/nonexistent")).unwrap_err().to_string();
+        assert!(error.contains("/proc/nonexistent") && error.contains("--data-dir"), "{error}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Applying decisions: writes in order, each with its precondition, and then the events.
+
+use std::time::Duration;
+
+use control_plane_api::decode::{self, Expected};
+use control_plane_api::delete::DeleteOptions;
+use control_plane_api::status::Reason;
+use control_plane_api::{ApiError, kinds};
+use control_plane_core::{Decision, Now, Snapshot, Write};
+use serde_json::{Value, json};
+
+use crate::auth::User;
+use crate::service::{Door, Service};
+use crate::store::{Expect, Key, StoreError};
+
+/// So often a decision is made anew within one turn; after that the next turn may do better.
+const ATTEMPTS: usize = 5;
+
+/// Why a write was not made.
+enum NotApplied {
+    /// The world is no longer as the decision saw it.
+    Stale,
+    /// It was refused for a reason that will not go away by itself.
+    Refused(ApiError),
+}
+
+impl From<ApiError> for NotApplied {
+    fn from(error: ApiError) -> Self {
+        match error.reason {
+            Reason::Conflict | Reason::NotFound | Reason::AlreadyExists => Self::Stale,
+            _ => Self::Refused(error),
+        }
+    }
+}
+
+impl From<StoreError> for NotApplied {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Exists | StoreError::Conflict { .. } => Self::Stale,
+            StoreError::Compacted { .. } | StoreError::Unavailable(_) => {
+                Self::Refused(ApiError::internal(&error.to_string()))
+            }
+        }
+    }
+}
+
+/// Decides and applies until a decision holds. Answers when to look again.
+pub async fn settle(
+    service: &Service,
+    what: &str,
+    decide: impl Fn(&Snapshot, &Now) -> Decision,
+) -> Option<Duration> {
+    for _ in 0..ATTEMPTS {
+        let decision = {
+            let reflector = service.fresh();
+            decide(reflector.snapshot(), &service.now())
+        };
+        if !decision.is_idle() {
+            tracing::debug!(what, because = decision.because, writes = decision.writes.len());
+        }
+        match apply(service, &decision.writes).await {
+            Ok(()) => {
+                service.record(&decision.events).await;
+                return decision.look_again;
+            }
+            Err(NotApplied::Stale) => {}
+            Err(NotApplied::Refused(error)) => {
+                tracing::warn!(
+                    what,
+                    because = decision.because,
+                    error = error.message,
+                    "a decision was refused"
+                );
+                return decision.look_again;
+            }
+        }
+    }
+    None
+}
+
+async fn apply(service: &Service, writes: &[Write]) -> Result<(), NotApplied> {
+    for write in writes {
+        one(service, write).await?;
+    }
+    Ok(())
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn one(service: &Service, write: &Write) -> Result<(), NotApplied> {
+    let user = User::master("system:control-plane");
+    let unknown = || NotApplied::Refused(ApiError::resource_not_found());
+    match write {
+        Write::Create { resource, object } => {
+            let kind = kinds::by_resource(resource).ok_or_else(unknown)?;
+            let expected = Expected::from(kind);
+            let object = decode::canonical(expected, object.clone(), service.config.dialect)?;
+            let namespace = text(&object, "/metadata/namespace").to_owned();
+            let namespace = kind.namespaced.then_some(namespace.as_str());
+            service.create(&user, kind, namespace, object, false).await?;
+        }
+        Write::Update { resource, subresource, object } => {
+            let kind = kinds::by_resource(resource).ok_or_else(unknown)?;
+            let namespace = kind.namespaced.then(|| text(object, "/metadata/namespace"));
+            let name = text(object, "/metadata/name");
+            let door = Door { kind, subresource: *subresource, namespace, name };
+            service.update(&user, door, object.clone(), false).await?;
+        }
+        Write::Replace { resource, object } => {
+            let kind = kinds::by_resource(resource).ok_or_else(unknown)?;
+            let object = decode::canonical(Expected::from(kind), object.clone(), service.config.dialect)?;
+            let revision =
+                text(&object, "/metadata/resourceVersion").parse().map_err(|_| NotApplied::Stale)?;
+            let key =
+                Key::new(resource, text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
+            let written = service.store.put(key, object, Expect::Revision(revision)).await;
+            service.take_in();
+            written?;
+        }
+        Write::Delete { resource, namespace, name, uid, resource_version, grace_seconds } => {
+            let kind = kinds::by_resource(resource).ok_or_else(unknown)?;
+            let options = json!({
+                "preconditions": {"uid": uid, "resourceVersion": resource_version},
+                "gracePeriodSeconds": grace_seconds,
+            });
+            let options = DeleteOptions::parse(options.to_string().as_bytes(), &[])?;
+            let namespace = kind.namespaced.then_some(namespace.as_str());
+            service.remove(&user, kind, namespace, name, &options).await?;
+        }
+        Write::Bind { namespace, pod, uid, resource_version, node } => {
+            let key = Key::new("pods", namespace, pod);
+            service.bind_decided(key, uid, resource_version.as_deref(), node).await?;
+        }
+        Write::Evict { namespace, name, uid, resource_version, message } => {
+            let key = Key::new("pods", namespace, name);
+            service.evict(key, uid, resource_version.as_deref(), message).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! When each controller is due, and its turn.
+//!
+//! Lifecycle checks come every C, workload passes every W, retries of pending pods as core asks for them (SCHED-03). Service
+//! accounts, garbage and namespaces follow changes. The order within a turn is fixed, so that a run repeats.
+
+use std::time::Duration;
+
+use control_plane_api::kinds;
+use control_plane_core::Key;
+use control_plane_core::controllers::deployment::{self, DeploymentConfig};
+use control_plane_core::controllers::garbage::{self, GarbageConfig};
+use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
+use control_plane_core::controllers::{namespace, service_account};
+use control_plane_core::scheduler::{self, Assumed};
+
+use super::apply::settle;
+use super::recorder::Recorder;
+use crate::config::Controller;
+use crate::service::Service;
+
+/// How often old events are looked for.
+const EVENT_SWEEP: Duration = Duration::from_secs(60);
+/// Changes that follow from changes are followed so far in one turn.
+const ROUNDS: usize = 16;
+
+/// The instants at which controllers are due.
+#[derive(Debug)]
+pub struct Controllers {
+    lifecycle: LifecycleConfig,
+    deployments: DeploymentConfig,
+    garbage: GarbageConfig,
+    next_check: Duration,
+    next_pass: Duration,
+    next_sweep: Duration,
+    /// Nodes that are to be looked at between two checks.
+    nodes: std::collections::BTreeMap<String, Duration>,
+    /// Changes up to this revision were followed.
+    followed: u64,
+}
+
+impl Controllers {
+    /// Controllers whose periods start now.
+    pub fn new(service: &Service) -> Self {
+        let (config, now) = (&service.config, service.clock.mono());
+        let kinds = kinds::all().iter().filter(|kind| kind.is_stored());
+        let kinds =
+            kinds.map(|kind| ((kind.group.to_owned(), kind.kind.to_owned()), kind.resource)).collect();
+        Self {
+            lifecycle: LifecycleConfig { not_ready_timeout: config.not_ready_timeout },
+            deployments: DeploymentConfig { period: config.controller_period },
+            garbage: GarbageConfig { kinds },
+            next_check: now + config.node_monitor_period,
+            next_pass: now,
+            next_sweep: now + EVENT_SWEEP,
+            nodes: std::collections::BTreeMap::new(),
+            followed: 0,
+        }
+    }
+
+    /// Everything that is due. Answers the next instant at which something will be, and the revision up to which all changes
+    /// were seen.
+    pub async fn turn(&mut self, service: &Service) -> (Option<Duration>, u64) {
+        self.follow(service).await;
+        if service.runs(Controller::NodeLifecycle) {
+            self.check_nodes(service).await;
+        }
+        let mut retry = None;
+        if service.runs(Controller::Scheduler) {
+            retry = self.schedule(service).await;
+        }
+        let now = service.clock.mono();
+        if now >= self.next_pass {
+            self.next_pass = next(self.next_pass, service.config.controller_period, now);
+            self.pass(service).await;
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = next(self.next_sweep, EVENT_SWEEP, now);
+            sweep_events(service).await;
+        }
+        self.follow(service).await;
+        let check = service.runs(Controller::NodeLifecycle).then(|| {
+            self.nodes.values().copied().min().map_or(self.next_check, |due| due.min(self.next_check))
+        });
+        let due = [check, retry, Some(self.next_pass), Some(self.next_sweep)].into_iter().flatten().min();
+        (due, self.followed)
+    }
+
+    /// Service accounts, garbage and namespaces: whenever anything changed, until nothing follows from it.
+    pub async fn follow(&mut self, service: &Service) {
+        for _ in 0..ROUNDS {
+            let revision = service.fresh().cursor();
+            if revision == self.followed {
+                return;
+            }
+            self.followed = revision;
+            let namespaces = keys(service, "namespaces");
+            if service.runs(Controller::ServiceAccount) {
+                for key in &namespaces {
+                    settle(service, "serviceaccount", |snapshot, _| service_account::decide(snapshot, key))
+                        .await;
+                }
+            }
+            if service.runs(Controller::Garbage) {
+                let candidates = garbage::candidates(service.fresh().snapshot());
+                for (resource, key) in candidates {
+                    settle(service, "garbage", |snapshot, _| {
+                        garbage::decide(snapshot, &self.garbage, resource, &key)
+                    })
+                    .await;
+                }
+            }
+            if service.runs(Controller::Namespace) {
+                for key in &namespaces {
+                    settle(service, "namespace", |snapshot, now| namespace::decide(snapshot, key, now)).await;
+                }
+            }
+        }
+    }
+
+    /// Leases are looked at every C, and between two checks where core asked for it; pods only at the checks.
+    async fn check_nodes(&mut self, service: &Service) {
+        let now = service.clock.mono();
+        let check = now >= self.next_check;
+        let nodes: Vec<String> = if check {
+            self.next_check = next(self.next_check, service.config.node_monitor_period, now);
+            self.nodes.clear();
+            keys(service, "nodes").into_iter().map(|key| key.name).collect()
+        } else {
+            self.nodes.iter().filter(|(_, due)| **due <= now).map(|(name, _)| name.clone()).collect()
+        };
+        for name in nodes {
+            self.nodes.remove(&name);
+            let again = settle(service, "node-lifecycle", |snapshot, now| {
+                node_lifecycle::decide(snapshot, &self.lifecycle, &name, now)
+            });
+            if let Some(due) = again.await.filter(|due| *due > now && *due < self.next_check) {
+                self.nodes.insert(name, due);
+            }
+        }
+        if !check {
+            return;
+        }
+        for key in keys(service, "pods") {
+            settle(service, "node-lifecycle", |snapshot, now| {
+                node_lifecycle::decide_pod(snapshot, &self.lifecycle, &key, now)
+            })
+            .await;
+        }
+    }
+
+    /// Pending pods whose time has come. Answers when the next one's comes.
+    async fn schedule(&mut self, service: &Service) -> Option<Duration> {
+        let pending = scheduler::pending(service.fresh().snapshot(), &service.scheduler);
+        service.retries().retain(|key, _| pending.contains(key));
+        let now = service.clock.mono();
+        for key in pending {
+            let due = service.retries().get(&key).copied();
+            if due.is_some_and(|due| due > now) {
+                continue;
+            }
+            let scheduling = service.scheduling.lock().await;
+            let again = settle(service, "scheduler", |snapshot, now| {
+                scheduler::decide(snapshot, &service.scheduler, &Assumed::default(), &key, now)
+            });
+            let again = again.await;
+            drop(scheduling);
+            // Never in this very turn again, whatever core says.
+            let again = again.filter(|due| *due > now).unwrap_or(now + service.config.reconcile_interval);
+            service.retries().insert(key, again);
+        }
+        let pending = scheduler::pending(service.fresh().snapshot(), &service.scheduler);
+        let mut retries = service.retries();
+        retries.retain(|key, _| pending.contains(key));
+        // A pod that turned up meanwhile is due at once.
+        pending.iter().map(|key| retries.get(key).copied().unwrap_or(now)).min()
+    }
+
+    /// One pass of the workload controllers over all their objects.
+    async fn pass(&mut self, service: &Service) {
+        if service.runs(Controller::Deployment) {
+            for key in keys(service, "deployments") {
+                settle(service, "deployment", |snapshot, now| {
+                    deployment::decide(snapshot, &self.deployments, &key, now)
+                })
+                .await;
+            }
+        }
+    }
+}
+
+/// The instant after `due` at which something of this period is due again; passes that were missed are not made up for.
+fn next(due: Duration, period: Duration, now: Duration) -> Duration {
+    let next = due + period;
+    if next > now { next } else { now + period }
+}
+
+fn keys(service: &Service, resource: &str) -> Vec<Key> {
+    service.fresh().snapshot().list(resource).map(|(key, _)| key.clone()).collect()
+}
+
+async fn sweep_events(service: &Service) {
+    let expired = Recorder::expired(service.fresh().snapshot(), &service.now());
+    for (key, revision) in expired {
+        // One that was just raised again stays.
+        if service.store.delete(key.clone(), revision).await.is_ok() {
+            service.recorder.forget(&key);
+        }
+    }
+    service.take_in();
+}

@@ -1,0 +1,200 @@
+//! The process around a [`ControlPlane`]: listener, connections, the reconcile task, signals, and how it ends.
+//!
+//! Exit codes: 0 after SIGTERM or SIGINT, 2 for anything that a person has to put right first.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::body::Body;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tower::ServiceExt;
+
+use crate::auth::Tokens;
+use crate::clock::{Clock, SystemClock, within};
+use crate::config::{Config, StoreKind};
+use crate::control_plane::ControlPlane;
+use crate::kubeconfig;
+use crate::store::{MemoryStore, RedbStore, Store};
+
+/// A client has so long for the head of a request, and again for its body.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Open connections at most.
+const CONNECTIONS: usize = 2048;
+/// At the end, answers under way have so long.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Says why there is no control plane.
+pub fn fail(problem: &dyn Display) -> ExitCode {
+    eprintln!("control-plane: {problem}");
+    ExitCode::from(2)
+}
+
+/// Runs until a signal asks for the end.
+pub fn run(config: Config) -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("CONTROL_PLANE_LOG")
+                .unwrap_or_else(|_| "info".into()),
+        )
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("no threads to run on: {error}")),
+    };
+    let outcome = runtime.block_on(serve(config));
+    runtime.shutdown_timeout(GRACE);
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}")),
+    }
+}
+
+/// Opens everything, says where it serves, and serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// Whatever keeps it from serving, with a remedy.
+pub async fn serve(config: Config) -> anyhow::Result<()> {
+    config.check()?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    kubeconfig::prepare(&config.data_dir)?;
+    let tokens = tokens(&config)?;
+    let listener = TcpListener::bind(config.listen).await.with_context(|| {
+        format!("cannot listen on {}: end what uses that port, or choose another with --listen (port 0 takes a free one)", config.listen)
+    })?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let store = open_store(&config).await?;
+    let clock = Arc::new(SystemClock::start());
+    let seed = u64::from_le_bytes(kubeconfig::secret()?[..8].try_into().unwrap_or_default());
+    let shared = Arc::clone(&clock) as Arc<dyn Clock>;
+    let plane = ControlPlane::open_with(config.clone(), store, shared, seed, tokens.clone()).await?;
+
+    let reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock)));
+    let accepting = tokio::spawn(accept(listener, plane.clone()));
+    kubeconfig::write_all(&config, &tokens, &url)?;
+    let mut out = std::io::stdout();
+    // Whoever started us may have closed our output; that is no reason to end.
+    drop(writeln!(out, "control-plane: serving on {url}").and_then(|()| out.flush()));
+
+    tokio::select! {
+        biased;
+        _ = terminate.recv() => tracing::info!("SIGTERM: ending"),
+        _ = interrupt.recv() => tracing::info!("SIGINT: ending"),
+        ended = reconciling => anyhow::bail!("the controllers ended: {ended:?}"),
+        ended = accepting => anyhow::bail!("the listener ended: {ended:?}"),
+    }
+    plane.end_watches();
+    Ok(())
+}
+
+fn tokens(config: &Config) -> anyhow::Result<Tokens> {
+    if config.no_auth {
+        return Ok(Tokens::default());
+    }
+    let mut tokens = kubeconfig::generated_tokens(&config.data_dir)?;
+    // Read once more when the control plane opens; here for their kubeconfigs, and to fail before anything is opened.
+    if let Some(path) = &config.token_auth_file {
+        for (token, user) in Tokens::read(path)?.iter() {
+            tokens.add(token, user.clone());
+        }
+    }
+    Ok(tokens)
+}
+
+async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(match config.store {
+        StoreKind::Memory => Arc::new(MemoryStore::with_history(config.watch_history)),
+        StoreKind::Redb => {
+            let (path, history) = (config.data_dir.join("store.redb"), config.watch_history);
+            Arc::new(tokio::task::spawn_blocking(move || RedbStore::open(&path, history)).await??)
+        }
+    })
+}
+
+/// The one task that runs the controllers: whenever something changed, and whenever something is due.
+async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>) {
+    loop {
+        let changed = plane.changed();
+        let next = plane.reconcile().await;
+        match next {
+            Some(due) => {
+                tokio::select! {
+                    biased;
+                    () = changed => {}
+                    () = clock.sleep_until(due) => {}
+                }
+            }
+            None => changed.await,
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, plane: ControlPlane) {
+    let router = plane.router();
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    connection(stream, router).await;
+                    drop(place);
+                });
+            }
+            // Out of file descriptors, or a client that gave up: the next one may do better.
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, router: axum::Router) {
+    drop(stream.set_nodelay(true));
+    let service = hyper::service::service_fn(move |request| answer(router.clone(), request));
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Takes the whole body first, within limits of size and time, so that no handler waits for a slow client.
+async fn answer(router: axum::Router, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let (head, body) = request.into_parts();
+    let limited = Limited::new(body, crate::api::MAX_BODY + 1);
+    let body = match within(PATIENCE, limited.collect()).await {
+        Some(Ok(body)) => body.to_bytes(),
+        // Larger than any body that is read: what is over the limit is refused by the handler, in Kubernetes' words.
+        Some(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Bytes::from(vec![b' '; crate::api::MAX_BODY + 1])
+        }
+        Some(Err(_)) | None => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
+            response.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+            return Ok(response);
+        }
+    };
+    router.oneshot(Request::from_parts(head, Body::from(body))).await
+}

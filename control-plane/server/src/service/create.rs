@@ -1,0 +1,128 @@
+//! Making objects, and binding pods inside the request that makes them (SCHED-01, SCHED-56).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use control_plane_api::strategy::{self, Identity};
+use control_plane_api::{ApiError, Kind, views};
+use control_plane_core::Snapshot;
+use control_plane_core::scheduler::{self, Assumed};
+use serde_json::{Value, json};
+
+use super::{Service, key_of, store_failed, stored_kind, text};
+use crate::admission;
+use crate::auth::{Action, User, check_write};
+use crate::config::{Admission, Controller};
+use crate::store::{Expect, StoreError};
+
+/// Addresses of services: 10.96.HIGH.LOW. The first few are left to what has a fixed one.
+const FIRST_ADDRESS: u16 = 10;
+
+/// An address that no service has.
+fn free_address(snapshot: &Snapshot) -> Option<String> {
+    let used: BTreeSet<&str> =
+        snapshot.list("services").map(|(_, service)| text(service, "/spec/clusterIP")).collect();
+    let mut addresses = (FIRST_ADDRESS..u16::MAX).map(|n| format!("10.96.{}.{}", n >> 8, n & 0xFF));
+    addresses.find(|address| !used.contains(address.as_str()))
+}
+
+/// So many generated names are tried, as Kubernetes does.
+const NAMES: usize = 8;
+
+impl Service {
+    /// Makes an object, of the form served as `kind`, and answers it in its stored form.
+    ///
+    /// # Errors
+    /// Whatever Kubernetes refuses: the namespace, admission, validation, a name that is taken.
+    pub async fn create(
+        &self,
+        user: &User,
+        kind: &'static Kind,
+        namespace: Option<&str>,
+        object: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Value>, ApiError> {
+        let mut object = views::from_view(kind, object);
+        let kind = stored_kind(kind);
+        let generated = text(&object, "/metadata/name").is_empty();
+        if let Some(namespace) = namespace {
+            let reflector = self.fresh();
+            admission::namespace_open(
+                reflector.snapshot(),
+                kind,
+                namespace,
+                text(&object, "/metadata/name"),
+            )?;
+            if text(&object, "/metadata/namespace").is_empty() && object["metadata"].is_object() {
+                object["metadata"]["namespace"] = json!(namespace);
+            }
+            admission::admit(&self.config, reflector.snapshot(), kind, &mut object)?;
+        }
+        let allocating = self.allocating.lock().await;
+        let address = (kind.resource == "services").then(|| free_address(self.fresh().snapshot())).flatten();
+        let allocating = address.is_some().then_some(allocating);
+        let mut taken = None;
+        for _ in 0..NAMES {
+            let (uid, suffix) = (self.random.uid(), self.random.suffix());
+            let identity = Identity { uid: &uid, name_suffix: &suffix, cluster_ip: address.as_deref() };
+            let prepared =
+                strategy::prepare_create(kind, namespace, object.clone(), &identity, &self.context())?;
+            if !self.config.disable_admission.contains(&Admission::NodeRestriction) {
+                check_write(user, Action::Create, kind, None, None, Some(&prepared))?;
+            }
+            let name = text(&prepared, "/metadata/name").to_owned();
+            match self.insert(kind, namespace, &name, prepared, dry_run).await {
+                Ok(object) => return Ok(object),
+                Err(StoreError::Exists) if generated => {
+                    taken = Some(ApiError::generated_name_taken(kind, &name))
+                }
+                Err(StoreError::Exists) => return Err(ApiError::already_exists(kind, &name)),
+                Err(error) => return Err(store_failed(&error)),
+            }
+        }
+        drop(allocating);
+        Err(taken.unwrap_or_else(|| ApiError::internal("no name could be generated")))
+    }
+
+    async fn insert(
+        &self,
+        kind: &'static Kind,
+        namespace: Option<&str>,
+        name: &str,
+        object: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Value>, StoreError> {
+        let key = key_of(kind, namespace, name);
+        if dry_run {
+            return match self.store.get(&key).await? {
+                Some(_) => Err(StoreError::Exists),
+                None => Ok(Arc::new(object)),
+            };
+        }
+        if kind.resource == "pods" && self.runs(Controller::Scheduler) {
+            let scheduling = self.scheduling.lock().await;
+            let placed = {
+                let reflector = self.fresh();
+                let (snapshot, now) = (reflector.snapshot(), self.now());
+                scheduler::place(&self.scheduler, object, snapshot, &Assumed::default(), &now)
+            };
+            let entry = self.store.put(key, placed.pod, Expect::Absent).await?;
+            self.take_in();
+            if let Some(due) = placed.look_again {
+                let pod = control_plane_core::Key::of(&entry.object);
+                self.retries().insert(pod, due);
+            }
+            drop(scheduling);
+            self.record(&placed.events).await;
+            return Ok(entry.object);
+        }
+        let entry = self.store.put(key, object, Expect::Absent).await?;
+        let mut reflector = self.fresh();
+        if kind.resource == "nodes" && entry.object.pointer("/status").is_some_and(|status| !status.is_null())
+        {
+            reflector.status_reported(name, entry.revision);
+        }
+        drop(reflector);
+        Ok(entry.object)
+    }
+}

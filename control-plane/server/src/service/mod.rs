@@ -1,0 +1,172 @@
+//! The verbs on objects, below HTTP: what a request and a controller do alike.
+//!
+//! Everything that writes goes through here: admission, strategy, the store with its preconditions, and then the snapshot, which
+//! knows of a write before its client does. No function here waits for anything but the store and the scheduling lock.
+
+mod bind;
+mod create;
+mod read;
+mod remove;
+mod update;
+
+pub use self::read::Page;
+pub use self::update::{Door, Written, show};
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use control_plane_api::strategy::Context;
+use control_plane_api::{ApiError, Kind, kinds};
+use control_plane_core::scheduler::{KUBE32, SchedulerConfig};
+use control_plane_core::{EventRecord, Now};
+use serde_json::Value;
+
+use crate::admission;
+use crate::api::Watches;
+use crate::auth::Tokens;
+use crate::clock::Clock;
+use crate::config::{Config, Controller};
+use crate::random::Random;
+use crate::reconcile::{Recorder, Reflector};
+use crate::store::{Key, Store, StoreError};
+
+/// The schedulerName of pods that say nothing.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
+/// So often a write is tried again that lost a race for its object.
+const ATTEMPTS: usize = 64;
+
+/// What handlers and controllers share.
+pub struct Service {
+    /// The flags.
+    pub config: Config,
+    /// Where objects are.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Uids and generated names.
+    pub random: Random,
+    /// Ids of requests; a source of its own, so that reading changes no uid.
+    pub audit: Random,
+    /// Who may come in.
+    pub tokens: Tokens,
+    /// The open watches.
+    pub watches: Arc<Watches>,
+    /// Events.
+    pub recorder: Recorder,
+    /// Which scheduler profile serves which pods.
+    pub scheduler: SchedulerConfig,
+    /// Held from looking for a node to the write that binds, so that no two bindings share what only one can have (SCHED-56).
+    pub scheduling: tokio::sync::Mutex<()>,
+    /// Held from choosing a service's address to the write that takes it.
+    allocating: tokio::sync::Mutex<()>,
+    reflector: Mutex<Reflector>,
+    retries: Mutex<BTreeMap<control_plane_core::Key, Duration>>,
+}
+
+impl Service {
+    /// Takes up a store whose objects the reflector has loaded.
+    pub fn new(
+        config: Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
+        tokens: Tokens,
+        reflector: Reflector,
+    ) -> Self {
+        let random = Random::new(seed, store.revision());
+        let recorder = Recorder::of(reflector.snapshot());
+        let profiles = BTreeMap::from([(DEFAULT_SCHEDULER.to_owned(), &KUBE32)]);
+        let scheduler = SchedulerConfig { profiles, retry_period: config.reconcile_interval };
+        Self {
+            config,
+            store,
+            clock,
+            random,
+            audit: Random::new(!seed, 0),
+            tokens,
+            watches: Arc::default(),
+            recorder,
+            scheduler,
+            scheduling: tokio::sync::Mutex::new(()),
+            allocating: tokio::sync::Mutex::new(()),
+            reflector: Mutex::new(reflector),
+            retries: Mutex::default(),
+        }
+    }
+
+    /// Both clocks.
+    pub fn now(&self) -> Now {
+        Now { mono: self.clock.mono(), wall: self.clock.wall() }
+    }
+
+    /// Whether this controller runs.
+    pub fn runs(&self, controller: Controller) -> bool {
+        self.config.controllers.has(controller)
+    }
+
+    /// The reflector as it stands, which may be behind the store.
+    pub fn reflector(&self) -> MutexGuard<'_, Reflector> {
+        self.reflector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When each pending pod is tried again, on the clock's `mono`.
+    pub fn retries(&self) -> MutexGuard<'_, BTreeMap<control_plane_core::Key, Duration>> {
+        self.retries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reflector after it took in every acknowledged write.
+    pub fn fresh(&self) -> MutexGuard<'_, Reflector> {
+        let now = self.now();
+        let mut reflector = self.reflector();
+        if let Err(error) = reflector.refresh(self.store.as_ref(), &now) {
+            // Each write is followed by a refresh, so this takes a history of next to no length.
+            tracing::error!(%error, "the reflector fell behind the history");
+        }
+        reflector
+    }
+
+    /// Takes every acknowledged write into the snapshot.
+    pub fn take_in(&self) {
+        drop(self.fresh());
+    }
+
+    /// Records events; that they cannot be written fails nothing else.
+    pub async fn record(&self, events: &[EventRecord]) {
+        let now = self.now();
+        for event in events {
+            if let Err(error) = self.recorder.record(self.store.as_ref(), &self.random, &now, event).await {
+                tracing::error!(%error, reason = event.reason, "an event was not recorded");
+            }
+        }
+        self.take_in();
+    }
+
+    /// The rules by which objects are prepared now.
+    pub fn context(&self) -> Context {
+        Context {
+            now: self.clock.wall(),
+            dialect: self.config.dialect,
+            eviction_seconds: admission::eviction_seconds(&self.config),
+        }
+    }
+}
+
+/// The row in whose form objects of this kind are stored.
+fn stored_kind(kind: &'static Kind) -> &'static Kind {
+    kinds::by_resource(kind.resource).unwrap_or(kind)
+}
+
+/// The address of an object of this kind.
+fn key_of(kind: &Kind, namespace: Option<&str>, name: &str) -> Key {
+    Key::new(kind.resource, namespace.unwrap_or_default(), name)
+}
+
+/// What a client is told when the store fails for reasons of its own.
+fn store_failed(error: &StoreError) -> ApiError {
+    ApiError::internal(&error.to_string())
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,104 @@
+//! Reading: one object, and lists that are consistent over their pages.
+
+use std::sync::Arc;
+
+use control_plane_api::{ApiError, Kind};
+use serde_json::Value;
+
+use super::{Service, key_of, store_failed};
+use crate::api::{At, Continue, Filter, ListOptions};
+use crate::store::{Entry, StoreError};
+
+/// A page of a list.
+pub struct Page {
+    /// The revision that the whole list shows.
+    pub revision: u64,
+    /// The objects in their stored form.
+    pub objects: Vec<Arc<Value>>,
+    /// Where the next page starts, when there is one.
+    pub next: Option<Continue>,
+    /// How many objects come after this page, where that is known.
+    pub remaining: Option<usize>,
+}
+
+const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
+const TOKEN_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
+                             new list without the continue parameter.";
+
+impl Service {
+    /// One object in its stored form, at least as new as `not_older_than`.
+    ///
+    /// # Errors
+    /// 404, or 504 when the store is not there yet.
+    pub async fn get(
+        &self,
+        kind: &'static Kind,
+        namespace: Option<&str>,
+        name: &str,
+        not_older_than: u64,
+    ) -> Result<Entry, ApiError> {
+        self.reached(not_older_than)?;
+        let entry = self.store.get(&key_of(kind, namespace, name)).await;
+        entry.map_err(|error| store_failed(&error))?.ok_or_else(|| ApiError::not_found(kind, name))
+    }
+
+    /// Refuses to wait for a revision that is still to come.
+    ///
+    /// # Errors
+    /// 504 with the current revision.
+    pub fn reached(&self, revision: u64) -> Result<(), ApiError> {
+        let current = self.store.revision();
+        if revision > current { Err(ApiError::future_version(revision, current)) } else { Ok(()) }
+    }
+
+    /// A page of the objects that a filter lets through.
+    ///
+    /// # Errors
+    /// 410 for a revision or page that is no longer known, 504 for one that is still to come.
+    pub async fn list(&self, filter: &Filter, options: &ListOptions) -> Result<Page, ApiError> {
+        let (at, limit) = match &options.at {
+            At::Newest => (None, options.limit),
+            // Served whole, as Kubernetes serves it from its cache.
+            At::NotOlderThan(0) => (None, None),
+            At::NotOlderThan(revision) => {
+                self.reached(*revision)?;
+                (None, options.limit)
+            }
+            At::Exactly(revision) => {
+                self.reached(*revision)?;
+                (Some(*revision), options.limit)
+            }
+            At::Continue(token) => {
+                self.reached(token.revision)?;
+                (Some(token.revision), options.limit)
+            }
+        };
+        let listing =
+            self.store.list(filter.scope(), at).await.map_err(|error| match (&error, &options.at) {
+                (StoreError::Compacted { .. }, At::Continue(_)) => ApiError::expired(TOKEN_TOO_OLD),
+                (StoreError::Compacted { .. }, _) => ApiError::expired(TOO_OLD),
+                _ => store_failed(&error),
+            })?;
+        let everywhere = filter.scope().namespace.is_none();
+        let mut entries: Vec<(String, Arc<Value>)> = listing
+            .entries
+            .into_iter()
+            .map(|(key, entry)| {
+                let spread = everywhere && !key.namespace.is_empty();
+                let place = if spread { format!("{}/{}", key.namespace, key.name) } else { key.name };
+                (place, entry.object)
+            })
+            .collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        if let At::Continue(token) = &options.at {
+            entries.retain(|(place, _)| token.includes(place));
+        }
+        entries.retain(|(_, object)| filter.selects(object));
+        let cut = limit.filter(|limit| *limit < entries.len());
+        let next = cut.map(|limit| Continue::after(listing.revision, &entries[limit - 1].0));
+        let remaining = cut.filter(|_| !filter.is_selective()).map(|limit| entries.len() - limit);
+        entries.truncate(cut.unwrap_or(entries.len()));
+        let objects = entries.into_iter().map(|(_, object)| object).collect();
+        Ok(Page { revision: listing.revision, objects, next, remaining })
+    }
+}

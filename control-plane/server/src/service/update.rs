@@ -1,0 +1,196 @@
+//! Changing objects: replacement, patches, and their subresources. A write that changes nothing is not made.
+
+use std::sync::Arc;
+
+use control_plane_api::decode;
+use control_plane_api::options::{FieldValidation, WriteOptions};
+use control_plane_api::patch::{self, PatchType};
+use control_plane_api::{ApiError, Kind, delete, scale, strategy, views};
+use serde_json::{Value, json};
+
+use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
+use crate::auth::{Action, User, check_write};
+use crate::config::Admission;
+use crate::store::{Entry, Expect, StoreError};
+
+/// The object after a write, in the form that the endpoint shows, and what to warn of.
+pub struct Written {
+    /// The object.
+    pub object: Arc<Value>,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+    /// A PUT made it.
+    pub created: bool,
+}
+
+/// Which object, through which door.
+#[derive(Clone, Copy)]
+pub struct Door<'a> {
+    /// The kind as it is served.
+    pub kind: &'static Kind,
+    /// `status`, `scale`, `finalize`, or none for the object itself.
+    pub subresource: Option<&'a str>,
+    /// The namespace, absent when cluster-scoped.
+    pub namespace: Option<&'a str>,
+    /// The name in the URL.
+    pub name: &'a str,
+}
+
+impl Service {
+    /// Replaces an object, or the part that a subresource stands for.
+    ///
+    /// # Errors
+    /// 404, 409 for a stale resourceVersion or another uid, 422 for what validation refuses, 403 for a board's foreign writes.
+    pub async fn update(
+        &self,
+        user: &User,
+        door: Door<'_>,
+        object: Value,
+        dry_run: bool,
+    ) -> Result<Written, ApiError> {
+        let Door { kind, subresource, namespace, name } = door;
+        let mut object = if subresource == Some("scale") { object } else { views::from_view(kind, object) };
+        if subresource != Some("scale") {
+            strategy::check_url(kind, name, namespace, &mut object)?;
+        }
+        let make = |old: &Value| {
+            let (kind, context) = (stored_kind(kind), self.context());
+            let object = match subresource {
+                None => strategy::prepare_replacement(kind, old, object.clone(), &context)?,
+                Some("status") => strategy::prepare_status_replacement(kind, old, object.clone(), &context)?,
+                Some(_) => self.prepare(door, old, object.clone())?,
+            };
+            Ok((object, Vec::new()))
+        };
+        let written = self.write_over(user, Action::Update, door, dry_run, make).await;
+        match written {
+            Err(error) if error.code == 404 && subresource.is_none() && strategy::creates_on_update(kind) => {
+                let versioned = !text(&object, "/metadata/resourceVersion").is_empty();
+                if versioned {
+                    return Err(error);
+                }
+                let object = self.create(user, kind, namespace, object.clone(), dry_run).await?;
+                Ok(Written { object, warnings: Vec::new(), created: true })
+            }
+            written => written,
+        }
+    }
+
+    /// Patches an object, or the part that a subresource stands for.
+    ///
+    /// # Errors
+    /// As [`Self::update`], and 400 or 422 for a patch that cannot be applied.
+    pub async fn patch(
+        &self,
+        user: &User,
+        door: Door<'_>,
+        patch_type: PatchType,
+        body: &[u8],
+        options: WriteOptions,
+    ) -> Result<Written, ApiError> {
+        let make = |old: &Value| self.patched(door, old, patch_type, body, options.field_validation);
+        self.write_over(user, Action::Patch, door, options.dry_run, make).await
+    }
+
+    fn patched(
+        &self,
+        door: Door<'_>,
+        old: &Value,
+        patch_type: PatchType,
+        body: &[u8],
+        validation: FieldValidation,
+    ) -> Result<(Value, Vec<String>), ApiError> {
+        let Door { kind, subresource, .. } = door;
+        let shown = show(kind, subresource, old);
+        let expected = match subresource.and_then(|name| kind.subresource(name)) {
+            Some(subresource) => decode::Expected::from(subresource),
+            None => decode::Expected::from(kind),
+        };
+        let decoded = patch::apply(expected, patch_type, &shown, body, validation, self.config.dialect)?;
+        let object = if subresource == Some("scale") {
+            decoded.object
+        } else {
+            views::from_view(kind, decoded.object)
+        };
+        Ok((self.prepare(door, old, object)?, decoded.warnings))
+    }
+
+    /// The object to store, where `new` is what the client wants to see behind the door.
+    fn prepare(&self, door: Door<'_>, old: &Value, new: Value) -> Result<Value, ApiError> {
+        let kind = stored_kind(door.kind);
+        let context = self.context();
+        match door.subresource {
+            None => strategy::prepare_update(kind, old, new, &context),
+            Some("status") => strategy::prepare_status_update(kind, old, new, &context),
+            Some("scale") => strategy::prepare_update(kind, old, scale::apply(kind, old, &new)?, &context),
+            Some("finalize") => strategy::prepare_finalize(kind, old, &new, &context),
+            Some(_) => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    /// Writes what `make` makes of the object, again and again while others write in between.
+    async fn write_over<F>(
+        &self,
+        user: &User,
+        action: Action,
+        door: Door<'_>,
+        dry_run: bool,
+        make: F,
+    ) -> Result<Written, ApiError>
+    where
+        F: Fn(&Value) -> Result<(Value, Vec<String>), ApiError> + Send + Sync,
+    {
+        let Door { kind, subresource, namespace, name } = door;
+        let key = key_of(kind, namespace, name);
+        for _ in 0..ATTEMPTS {
+            let entry = self.store.get(&key).await.map_err(|error| store_failed(&error))?;
+            let Some(entry) = entry else { return Err(ApiError::not_found(kind, name)) };
+            let restricted = !self.config.disable_admission.contains(&Admission::NodeRestriction);
+            if restricted {
+                // Before the object's own checks: what is not the board's is refused whatever it wants there.
+                check_write(user, action, kind, subresource, Some(&entry.object), Some(&entry.object))?;
+            }
+            let (mut object, warnings) = make(&entry.object)?;
+            if restricted {
+                check_write(user, action, kind, subresource, Some(&entry.object), Some(&object))?;
+            }
+            object["metadata"]["resourceVersion"] = json!(entry.revision.to_string());
+            let done = |object: Arc<Value>| Written { object, warnings, created: false };
+            if object == *entry.object {
+                self.reported(door, self.store.revision());
+                return Ok(done(entry.object));
+            }
+            if dry_run {
+                return Ok(done(Arc::new(object)));
+            }
+            match self.store.put(key.clone(), object, Expect::Revision(entry.revision)).await {
+                Ok(written) => {
+                    self.take_in();
+                    self.reported(door, written.revision);
+                    let Entry { object, revision } = written;
+                    if delete::finished(stored_kind(kind), &object) {
+                        // Someone else may have removed it first, which is as good.
+                        drop(self.store.delete(key, revision).await);
+                        self.take_in();
+                    }
+                    return Ok(done(object));
+                }
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(store_failed(&error)),
+            }
+        }
+        Err(ApiError::stale(kind, name))
+    }
+
+    /// Notes the report of a node's figures (SCHED-22).
+    fn reported(&self, door: Door<'_>, revision: u64) {
+        if door.kind.resource == "nodes" && door.subresource == Some("status") {
+            self.reflector().status_reported(door.name, revision);
+        }
+    }
+}
+
+/// What stands behind a door, as the client sees it.
+pub fn show(kind: &'static Kind, subresource: Option<&str>, object: &Value) -> Value {
+    if subresource == Some("scale") { scale::from_object(object) } else { views::to_view(kind, object) }
+}

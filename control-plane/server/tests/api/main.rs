@@ -1,0 +1,12 @@
+//! The API and the controllers together, in process: requests through the router, time by hand, no sockets and no sleeps.
+//!
+//! Every request is polled once and must be answered then; that is part of what is tested.
+
+mod binding;
+mod deployments;
+mod identity;
+mod lifecycle;
+mod objects;
+mod rig;
+mod scheduling;
+mod watches;

@@ -1,0 +1,208 @@
+//! SCHED-01 … SCHED-05 and SCHED-50 … SCHED-56: binding at creation, and the retries.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use control_plane::config::Controllers;
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::rig::{PODS, RETRY, Rig, board, condition, foreign, pod};
+
+#[test]
+fn sched_01_a_pod_is_bound_inside_the_create_request() {
+    let rig = Rig::new();
+    rig.join("a", &board());
+    let made = rig.create(PODS, &pod("p", &json!({"memory": "64Ki"})));
+    assert_eq!(made["spec"]["nodeName"], "a");
+    assert_eq!(condition(&made, "PodScheduled"), "True");
+    assert_eq!(made, rig.pod("p"));
+}
+
+#[test]
+fn sched_54_a_binding_is_told_by_an_event() {
+    let rig = Rig::new();
+    rig.join("a", &board());
+    rig.create(PODS, &pod("p", &json!({})));
+    let events = rig.events("p", "Scheduled");
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["message"], "Successfully assigned default/p to a");
+    assert_eq!(events[0]["type"], "Normal");
+}
+
+#[test]
+fn sched_04_a_pod_with_a_node_never_passes_the_scheduler() {
+    let rig = Rig::new();
+    let mut own = pod("p", &json!({"memory": "900Mi"}));
+    own["spec"]["nodeName"] = json!("absent");
+    rig.create(PODS, &own);
+    rig.pass(Duration::from_secs(5));
+    assert_eq!(rig.events("p", "FailedScheduling").len(), 0);
+    assert_eq!(rig.pod("p")["spec"]["nodeName"], "absent");
+}
+
+#[test]
+fn sched_05_a_foreign_schedulers_pod_is_left_alone() {
+    let rig = Rig::new();
+    rig.join("a", &board());
+    rig.create(PODS, &foreign("p"));
+    rig.pass(Duration::from_secs(5));
+    let left = rig.pod("p");
+    assert_eq!(left["spec"]["nodeName"], Value::Null);
+    assert_eq!(condition(&left, "PodScheduled"), "");
+    assert_eq!(left["status"]["phase"], "Pending");
+    assert_eq!(rig.events("p", "FailedScheduling").len(), 0);
+}
+
+#[test]
+fn ghost_01_without_a_scheduler_a_pod_stays_pending() {
+    let rig = Rig::with(|config| config.controllers = "*,-scheduler".parse::<Controllers>().unwrap());
+    rig.join("a", &board());
+    rig.create(PODS, &pod("p", &json!({})));
+    rig.pass_alive(Duration::from_secs(10), &["a"]);
+    assert_eq!(rig.pod("p")["spec"]["nodeName"], Value::Null);
+    assert_eq!(rig.list("/api/v1/events?fieldSelector=involvedObject.name%3Dp").len(), 0);
+}
+
+#[test]
+fn sched_50_and_51_a_pod_that_fits_nowhere_says_why() {
+    let rig = Rig::new();
+    rig.join("a", &board());
+    rig.join("b", &json!({"memory": "10Ki", "esp32.io/gpio": "10"}));
+    rig.patch("/api/v1/nodes/b", &json!({"spec": {"unschedulable": true}}));
+    let made = rig.create(PODS, &pod("p", &json!({"memory": "300Ki"})));
+    let message = "0/2 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable.";
+    assert_eq!(made["spec"]["nodeName"], Value::Null);
+    assert_eq!(made["status"]["phase"], "Pending");
+    let conditions = made["status"]["conditions"].as_array().unwrap();
+    let scheduled = conditions.iter().find(|one| one["type"] == "PodScheduled").unwrap();
+    assert_eq!(scheduled["status"], "False");
+    assert_eq!(scheduled["reason"], "Unschedulable");
+    assert_eq!(scheduled["message"], message);
+    let events = rig.events("p", "FailedScheduling");
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["message"], message);
+    assert_eq!(events[0]["type"], "Warning");
+}
+
+#[test]
+fn sched_52_without_nodes_the_message_is_kubernetes_own() {
+    let rig = Rig::new();
+    rig.create(PODS, &pod("p", &json!({})));
+    assert_eq!(rig.events("p", "FailedScheduling")[0]["message"], "no nodes available to schedule pods");
+}
+
+#[test]
+fn sched_03_and_53_the_count_rises_once_a_period() {
+    let rig = Rig::new();
+    rig.create(PODS, &pod("p", &json!({})));
+    let count = |rig: &Rig| rig.events("p", "FailedScheduling")[0]["count"].as_u64().unwrap();
+    assert_eq!(count(&rig), 1);
+    for expected in 2..6 {
+        let took = rig.until(RETRY * 2, |rig| count(rig) == expected);
+        assert!(
+            took >= RETRY - Duration::from_millis(50) && took <= RETRY + Duration::from_millis(50),
+            "{took:?}"
+        );
+    }
+    assert_eq!(rig.events("p", "FailedScheduling").len(), 1);
+    let event = &rig.events("p", "FailedScheduling")[0];
+    assert_ne!(event["firstTimestamp"], event["lastTimestamp"]);
+}
+
+#[test]
+fn sched_02_and_55_whatever_makes_it_fit_rescues_a_pending_pod() {
+    let rescued = |change: &dyn Fn(&Rig)| {
+        let rig = Rig::new();
+        rig.join("a", &board());
+        rig.patch("/api/v1/nodes/a", &json!({"spec": {"unschedulable": true}}));
+        let mut wanting = pod("p", &json!({"memory": "150Ki"}));
+        wanting["spec"]["nodeSelector"] = json!({"kind": "wanted"});
+        rig.create(PODS, &wanting);
+        rig.pass(RETRY * 2);
+        change(&rig);
+        rig.until(RETRY + Duration::from_millis(50), |rig| rig.pod("p")["spec"]["nodeName"].is_string());
+    };
+    rescued(&|rig| {
+        rig.join("b", &board());
+        rig.patch("/api/v1/nodes/b", &json!({"metadata": {"labels": {"kind": "wanted"}}}));
+    });
+    rescued(&|rig| {
+        let change = json!({"metadata": {"labels": {"kind": "wanted"}}, "spec": {"unschedulable": null}});
+        rig.patch("/api/v1/nodes/a", &change);
+    });
+}
+
+#[test]
+fn sched_55_room_that_becomes_free_is_used() {
+    let rig = Rig::new();
+    rig.join("a", &board());
+    rig.create(PODS, &pod("first", &json!({"memory": "150Ki"})));
+    rig.create(PODS, &pod("second", &json!({"memory": "150Ki"})));
+    assert_eq!(rig.pod("second")["spec"]["nodeName"], Value::Null);
+    rig.call("DELETE", &format!("{PODS}/first?gracePeriodSeconds=0"), &Value::Null).expect(200);
+    rig.until(RETRY + Duration::from_millis(50), |rig| rig.pod("second")["spec"]["nodeName"] == "a");
+}
+
+#[test]
+fn sched_56_concurrent_creates_never_over_commit() {
+    let rig = Rig::new();
+    for name in ["a", "b", "c"] {
+        rig.join(name, &board());
+    }
+    let router = rig.plane.router();
+    for n in 0..200 {
+        let request = http::Request::post(PODS)
+            .header("authorization", "Bearer admin-token")
+            .body(Body::from(
+                pod(&format!("p{n}"), &json!({"memory": "16Ki", "esp32.io/gpio": "1"})).to_string(),
+            ))
+            .unwrap();
+        assert_eq!(router.clone().oneshot(request).now_or_never().unwrap().unwrap().status(), 201);
+    }
+    for node in ["a", "b", "c"] {
+        let bound = rig.list(&format!("{PODS}?fieldSelector=spec.nodeName%3D{node}"));
+        assert_eq!(bound.len(), 10, "{node}: ten pins, and memory for twelve");
+    }
+}
+
+/// The same with real concurrency, over the store that really waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sched_56_holds_over_a_store_that_waits() {
+    use control_plane::store::{RedbStore, Scope, Store};
+    use control_plane::{Config, ControlPlane, SystemClock};
+    use std::sync::Arc;
+
+    let dir = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> = Arc::new(RedbStore::open(&dir.path().join("store.redb"), 8192).unwrap());
+    let config = Config { no_auth: true, plain_http: true, ..Config::default() };
+    let clock = Arc::new(SystemClock::start());
+    let plane = ControlPlane::open(config, Arc::clone(&store), clock, 1).await.unwrap();
+    let send = async |path: String, body: Value| {
+        let request = http::Request::post(path).body(Body::from(body.to_string())).unwrap();
+        plane.router().oneshot(request).await.unwrap().status().as_u16()
+    };
+    let ready = json!([{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+    for name in ["a", "b"] {
+        let status = json!({"allocatable": board(), "conditions": ready});
+        let node = json!({"metadata": {"name": name}, "status": status});
+        assert_eq!(send("/api/v1/nodes".into(), node).await, 201);
+    }
+    let creates = (0..200).map(|n| {
+        let router = plane.router();
+        tokio::spawn(async move {
+            let body = pod(&format!("p{n}"), &json!({"memory": "16Ki", "esp32.io/gpio": "1"}));
+            let request = http::Request::post(PODS).body(Body::from(body.to_string())).unwrap();
+            router.oneshot(request).await.unwrap().status().as_u16()
+        })
+    });
+    for created in futures_util::future::join_all(creates).await {
+        assert_eq!(created.unwrap(), 201);
+    }
+    let pods = store.list(Scope { resource: "pods", namespace: None }, None).await.unwrap();
+    for node in ["a", "b"] {
+        let bound = pods.entries.iter().filter(|(_, entry)| entry.object["spec"]["nodeName"] == node).count();
+        assert_eq!(bound, 10, "{node}");
+    }
+}

@@ -1,0 +1,180 @@
+//! The binary as a process: what it prints and writes, how it refuses bad flags, how it ends.
+
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use std::process::{Command, Output};
+
+use support::{Process, command};
+
+/// Runs a command that is expected to end by itself; its code and what it said on standard error.
+fn failure(command: &mut Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+/// An HTTP/1.1 exchange by hand; the connection is closed by the server.
+fn raw(url: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn signal(process: &Process, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &process.child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+fn token(kubeconfig: &std::path::Path) -> String {
+    let content: serde_json::Value = serde_json::from_slice(&fs::read(kubeconfig).unwrap()).unwrap();
+    content["users"][0]["user"]["token"].as_str().unwrap().to_owned()
+}
+
+fn get(process: &Process, token: &str, path: &str) -> String {
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+    );
+    raw(&process.url, &head)
+}
+
+#[test]
+fn it_says_where_it_serves_and_leaves_kubeconfigs() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = dir.path().join("tokens.csv");
+    fs::write(&tokens, "t-a,system:node:a,,system:nodes\n").unwrap();
+    let copy = dir.path().join("admin.yaml");
+    let mut start = command(dir.path());
+    start.arg("--token-auth-file").arg(&tokens).arg("--admin-kubeconfig").arg(&copy);
+    let process = Process::start(start);
+    for name in ["admin", "scheduler", "controller-manager", "node-a"] {
+        let path = dir.path().join(format!("kubeconfig/{name}.kubeconfig"));
+        let content: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(content["clusters"][0]["cluster"]["server"], process.url, "{name}");
+    }
+    let answer = get(&process, &token(&copy), "/api/v1/namespaces/default");
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    assert_eq!(answer.to_ascii_lowercase().matches("\r\ndate: ").count(), 1, "{answer}");
+    assert!(get(&process, "wrong", "/api/v1/pods").starts_with("HTTP/1.1 401"));
+}
+
+#[test]
+fn objects_and_tokens_outlive_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(command(dir.path()));
+    let admin = token(&dir.path().join("kubeconfig/admin.kubeconfig"));
+    let body = r#"{"metadata":{"name":"kept"}}"#;
+    let path = "/api/v1/namespaces/default/configmaps";
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {admin}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert!(raw(&process.url, &request).starts_with("HTTP/1.1 201"));
+    signal(&process, "KILL");
+    drop(process);
+    let process = Process::start(command(dir.path()));
+    assert!(get(&process, &admin, &format!("{path}/kept")).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn it_ends_cleanly_on_either_signal_even_with_an_open_watch() {
+    for signal in ["TERM", "INT"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut start = command(dir.path());
+        start.args(["--no-auth", "--store", "memory"]);
+        let mut process = Process::start(start);
+        let mut watch = TcpStream::connect(process.url.strip_prefix("http://").unwrap()).unwrap();
+        watch.write_all(b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut begun = [0; 1024];
+        assert!(watch.read(&mut begun).unwrap() > 0);
+        self::signal(&process, signal);
+        assert_eq!(process.child.wait().unwrap().code(), Some(0), "{signal}");
+        let mut rest = Vec::new();
+        drop(watch.read_to_end(&mut rest));
+    }
+}
+
+#[test]
+fn bad_flags_are_refused_with_a_remedy_and_code_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = dir.path().join("tokens.csv");
+    fs::write(&tokens, "a,b,c\nx\n").unwrap();
+    let check = |arguments: &[&str], words: &[&str]| {
+        let mut bad = command(dir.path());
+        bad.args(["--store", "memory"]).args(arguments);
+        let (code, said) = failure(&mut bad);
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{arguments:?}: {said}");
+        }
+    };
+    check(&["--controllers", "*,-schedular"], &["schedular", "scheduler"]);
+    check(&["--disable-admission", "Nope"], &["Nope", "ServiceAccount"]);
+    check(&["--reconcile-interval", "5"], &["`5` is not a duration", "15s"]);
+    check(&["--eviction-timeout", "1500ms"], &["whole seconds"]);
+    check(&["--dialect", "french"], &["french", "kube32"]);
+    check(&["--token-auth-file", tokens.to_str().unwrap()], &["tokens.csv, line 2", "at least 3 fields"]);
+    check(&["--token-auth-file", "/nonexistent"], &["/nonexistent", "--token-auth-file"]);
+    check(&["--no-such-flag"], &["--no-such-flag"]);
+}
+
+#[test]
+fn unsafe_addresses_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str], word: &str| {
+        let mut bad = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+        bad.arg("--data-dir").arg(dir.path()).args(arguments);
+        let (code, said) = failure(&mut bad);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(word), "{said}");
+    };
+    refused(&["--listen", "127.0.0.1:0"], "--plain-http");
+    refused(&["--listen", "0.0.0.0:0", "--plain-http"], "--allow-insecure-bind");
+    refused(&["--listen", "0.0.0.0:0", "--plain-http", "--allow-insecure-bind", "--no-auth"], "--no-auth");
+}
+
+#[test]
+fn a_port_in_use_a_locked_or_broken_store_and_a_bad_directory_are_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(command(dir.path()));
+    let port = process.url.rsplit(':').next().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let mut listens = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+    listens.args(["--plain-http", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"]).arg(other.path());
+    let (code, said) = failure(&mut listens);
+    assert!(code == Some(2) && said.contains("cannot listen on") && said.contains("--listen"), "{said}");
+
+    let (code, said) = failure(&mut command(dir.path()));
+    assert!(code == Some(2) && said.contains("in use by another process"), "{said}");
+
+    fs::write(other.path().join("store.redb"), b"no database").unwrap();
+    let (code, said) = failure(&mut command(other.path()));
+    assert!(
+        code == Some(2) && said.contains("not a usable store") && said.contains("move it away"),
+        "{said}"
+    );
+
+    let (code, said) = failure(&mut command(std::path::Path::new("/proc/nonexistent")));
+    assert!(code == Some(2) && said.contains("/proc/nonexistent") && said.contains("--data-dir"), "{said}");
+}
+
+#[test]
+fn an_oversized_body_is_refused_and_the_server_lives_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut start = command(dir.path());
+    start.args(["--no-auth", "--store", "memory"]);
+    let process = Process::start(start);
+    let body = " ".repeat(3 * 1024 * 1024 + 1);
+    let request = format!(
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = raw(&process.url, &request);
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("RequestEntityTooLarge"), "{answer}");
+    assert!(raw(&process.url, "garbage\r\n\r\n").starts_with("HTTP/1.1 400"));
+    assert!(get(&process, "x", "/healthz").contains("\r\n\r\nok"));
+}
