@@ -7,8 +7,10 @@
 pub mod binding;
 pub mod decode;
 pub mod delete;
+pub mod discovery;
 mod json;
 pub mod kinds;
+pub mod openapi;
 pub mod options;
 pub mod patch;
 mod quantity;

@@ -57,16 +57,7 @@ pub(crate) struct Field {
 impl Field {
     /// Whether strategic merge patches merge this list by key or as a set; other lists are replaced.
     pub(crate) fn merges(&self) -> bool {
-        self.has_strategy("merge")
-    }
-
-    /// Whether a patch of this object keeps only the keys that it names.
-    pub(crate) fn retains_keys(&self) -> bool {
-        self.has_strategy("retainKeys")
-    }
-
-    fn has_strategy(&self, wanted: &str) -> bool {
-        self.strategy.is_some_and(|list| list.split(',').any(|one| one == wanted))
+        self.strategy.is_some_and(|list| list.split(',').any(|one| one == "merge"))
     }
 }
 
@@ -248,9 +239,10 @@ mod tests {
         let pod_spec = find("core.v1.PodSpec").unwrap();
         let containers = &pod_spec.fields["containers"];
         assert_eq!(containers.merge_key, Some("name"));
-        assert!(containers.merges() && !containers.retains_keys());
+        assert!(containers.merges());
         assert_eq!(containers.shape, Shape::List(Box::new(Shape::Object("core.v1.Container"))));
-        assert!(pod_spec.fields["volumes"].retains_keys());
+        assert!(pod_spec.fields["volumes"].merges());
+        assert!(!pod_spec.fields["tolerations"].merges());
         assert_eq!(pod_spec.fields["restartPolicy"].allowed, ["Always", "Never", "OnFailure"]);
         assert_eq!(pod_spec.fields["restartPolicy"].go_name, Some("RestartPolicy"));
         assert_eq!(find("core.v1.ServicePort").unwrap().fields["protocol"].default, Some("TCP".into()));

@@ -499,7 +499,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_is_total_and_stable(value in crate::json::tests::any_json()) {
+        fn reading_is_total_and_stable(value in json::tests::any_json()) {
             for body in [value.clone(), json!({"metadata": value, "spec": value, "status": value})] {
                 if let Ok(typed) = pod(&body) {
                     let again = pod(&typed.value).unwrap();
