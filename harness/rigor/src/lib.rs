@@ -1,9 +1,11 @@
 //! The harness: runs scenarios on rigs, judges them, writes reports.
 
+pub mod cli;
 pub mod dispatch;
 pub mod exit;
 pub mod filter;
 pub mod ground;
+pub mod import;
 pub mod plan;
 pub mod report;
 pub mod runner;

@@ -1,2 +1,7 @@
-//! Thin entry point.
-fn main() {}
+//! The program `rigor`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rigor::cli::main()
+}

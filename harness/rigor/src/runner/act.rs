@@ -5,10 +5,10 @@ use super::fill::{Fill, Values};
 use super::played::PlayedNodes;
 use super::requests::{self, Place};
 use jiff::Timestamp;
-use rigor_model::act::{Apply, ControlPlaneAct, Kubectl, LinkAct, PlayedNode, PowerAct};
+use rigor_model::act::{Apply, Kubectl, PlayedNode};
 use rigor_model::template::MissingName;
 use rigor_model::{Action, Constants, Step};
-use rigor_rigs::{ApiRequest, Infra, World, world};
+use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::{Fact, Micros};
 use serde_json::Value;
 
@@ -20,7 +20,12 @@ pub(super) struct Stage<'a> {
     namespace: String,
     /// Wall time of the trial's microsecond 0.
     zero: Timestamp,
+    /// How often in a row a wait brought neither time nor facts.
+    standing: u32,
 }
+
+/// A rig that lets neither time pass nor anything happen this often in a row will not do so any more.
+const MOST_STANDSTILL: u32 = 1000;
 
 fn missing(error: &MissingName) -> Infra {
     Infra::lasting(format!("`${{{}}}` has no value yet", error.0), "capture it in an earlier step")
@@ -33,7 +38,14 @@ impl<'a> Stage<'a> {
         namespace: &str,
         zero: Timestamp,
     ) -> Self {
-        Self { world, played: PlayedNodes::default(), constants, namespace: namespace.to_owned(), zero }
+        Self {
+            world,
+            played: PlayedNodes::default(),
+            constants,
+            namespace: namespace.to_owned(),
+            zero,
+            standing: 0,
+        }
     }
 
     fn wall(&self) -> Timestamp {
@@ -41,10 +53,17 @@ impl<'a> Stage<'a> {
     }
 
     /// Lets time pass until `until`, or until something new is known; played nodes go on meanwhile.
-    pub(super) fn wait(&mut self, until: Micros) {
+    pub(super) fn wait(&mut self, until: Micros) -> Result<(), Infra> {
         let until = self.played.next_due().map_or(until, |due| due.min(until));
+        let before = (self.world.now(), self.world.history().len());
         self.world.wait(until);
         self.play();
+        let moved = before != (self.world.now(), self.world.history().len());
+        self.standing = if moved { 0 } else { self.standing + 1 };
+        if self.standing > MOST_STANDSTILL {
+            return Err(Infra::transient(format!("the rig stands still at {}", self.world.now())));
+        }
+        Ok(())
     }
 
     /// Renews and reports what is due.
@@ -59,9 +78,9 @@ impl<'a> Stage<'a> {
     pub(super) fn perform(&mut self, action: &Action, values: &Values) -> Result<(), Infra> {
         match action {
             Action::Apply(act) => self.apply(&act.filled(values).map_err(|error| missing(&error))?),
-            Action::Power(act) => self.world.power(&act.board, power(act.act)),
-            Action::Link(act) => self.world.link(&act.board, link(act.act)),
-            Action::ControlPlane(act) => self.world.control_plane(control_plane(*act)),
+            Action::Power(act) => self.world.power(&act.board, act.act),
+            Action::Link(act) => self.world.link(&act.board, act.act),
+            Action::ControlPlane(act) => self.world.control_plane(*act),
             Action::Node(act) => {
                 self.play_node(&act.filled(values).map_err(|error| missing(&error))?);
                 Ok(())
@@ -192,31 +211,5 @@ impl<'a> Stage<'a> {
         if let Some(name) = &step.name {
             self.world.record(Fact::Instant { name: name.clone() });
         }
-    }
-}
-
-fn power(act: PowerAct) -> world::PowerAct {
-    match act {
-        PowerAct::Cut => world::PowerAct::Cut,
-        PowerAct::Restore => world::PowerAct::Restore,
-        PowerAct::Cycle => world::PowerAct::Cycle,
-        PowerAct::Hang => world::PowerAct::Hang,
-        PowerAct::Resume => world::PowerAct::Resume,
-    }
-}
-
-fn link(act: LinkAct) -> world::LinkAct {
-    match act {
-        LinkAct::Cut => world::LinkAct::Cut,
-        LinkAct::Heal => world::LinkAct::Heal,
-    }
-}
-
-fn control_plane(act: ControlPlaneAct) -> world::ControlPlaneAct {
-    match act {
-        ControlPlaneAct::Restart => world::ControlPlaneAct::Restart,
-        ControlPlaneAct::Stop => world::ControlPlaneAct::Stop,
-        ControlPlaneAct::Kill => world::ControlPlaneAct::Kill,
-        ControlPlaneAct::Start => world::ControlPlaneAct::Start,
     }
 }

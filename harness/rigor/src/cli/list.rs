@@ -1,0 +1,58 @@
+//! `rigor list`: what there is, and what the rig cannot run.
+
+use super::{ProfileName, Trouble, Where};
+use crate::exit::Exit;
+use crate::filter::Filter;
+use crate::ground::find_rig;
+use crate::plan::plan;
+use crate::suite::Suites;
+use clap::Args;
+
+/// List the trials, and why the rig cannot run some.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Areas, folders or files; everything if left out.
+    #[arg(value_name = "SUITE|FILE")]
+    what: Vec<String>,
+    /// The rig's name, or the path of its file.
+    #[arg(long, default_value = "sim", value_name = "FILE|NAME")]
+    rig: String,
+    /// Whose behaviour is looked at.
+    #[arg(long, value_enum, default_value = "kube32")]
+    profile: ProfileName,
+    /// Only trials that an expression matches: `tag:power & !name:hang`, `req:NODE-03`, `area:node`.
+    #[arg(long, value_name = "EXPR")]
+    filter: Option<String>,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl List {
+    pub(super) fn run(&self) -> Result<Exit, Trouble> {
+        let suites = Suites::new(self.place.suites());
+        let catalogue = suites.catalogue()?;
+        let rig = find_rig(&self.rig, &self.place.rigs())?;
+        let filter = self.filter.as_deref().map_or(Ok(Filter::All), Filter::parse).map_err(Trouble::input)?;
+        let (mut count, mut skipped, mut broken) = (0, 0, 0);
+        for file in suites.chosen(&self.what)? {
+            for planned in plan(&file, &catalogue, &rig, self.profile.into(), &filter) {
+                count += 1;
+                match (&planned.scenario, &planned.skip) {
+                    (Err(_), _) => {
+                        broken += 1;
+                        println!("{} (cannot be read: rigor lint)", planned.name);
+                    }
+                    (Ok(_), Some(reason)) => {
+                        skipped += 1;
+                        println!("{} (skipped: {reason})", planned.name);
+                    }
+                    (Ok(scenario), None) => {
+                        println!("{} [{}]", planned.name, scenario.requirements.join(", "))
+                    }
+                }
+            }
+        }
+        eprintln!("{count} trials on rig {}: {skipped} skipped, {broken} cannot be read", rig.name);
+        Ok(if broken == 0 { Exit::Passed } else { Exit::BadInput })
+    }
+}

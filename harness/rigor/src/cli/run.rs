@@ -1,0 +1,148 @@
+//! `rigor run`: plan, prepare the rig, run, report.
+
+use super::{ProfileName, Trouble, Where};
+use crate::dispatch::dispatch;
+use crate::exit::Exit;
+use crate::filter::Filter;
+use crate::ground::{Ground, find_rig};
+use crate::plan::{Planned, plan};
+use crate::report::{Folder, RunReport, TrialReport};
+use crate::runner::{Trial, run_trial, seed_of};
+use crate::suite::{SuiteError, Suites};
+use crate::terminal::{Style, beginning, finished, summary};
+use clap::Args;
+use rigor_model::{Outcome, Scenario};
+use rigor_rigs::clock::Clock;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Run scenarios on a rig and write a report.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// Areas, folders or files; everything if left out.
+    #[arg(value_name = "SUITE|FILE")]
+    what: Vec<String>,
+    /// The rig's name, or the path of its file.
+    #[arg(long, value_name = "FILE|NAME")]
+    rig: String,
+    /// Whose behaviour is looked at; scenarios for others are skipped.
+    #[arg(long, value_enum, default_value = "kube32")]
+    profile: ProfileName,
+    /// Only trials that an expression matches: `tag:power & !name:hang`, `req:NODE-03`, `area:node`.
+    #[arg(long, value_name = "EXPR")]
+    filter: Option<String>,
+    /// Seed of everything that is drawn.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Where the report goes; what an earlier run left there is replaced.
+    #[arg(long, default_value = "report", value_name = "DIR")]
+    report_dir: PathBuf,
+    /// How many trials run side by side; as many as the machine has processors if left out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
+    /// Keep the evidence of passing trials, too.
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Run {
+    pub(super) fn run(&self) -> Result<Exit, Trouble> {
+        let suites = Suites::new(self.place.suites());
+        let catalogue = suites.catalogue()?;
+        let rig = find_rig(&self.rig, &self.place.rigs())?;
+        let filter = self.filter.as_deref().map_or(Ok(Filter::All), Filter::parse).map_err(Trouble::input)?;
+        let mut planned = Vec::new();
+        for file in suites.chosen(&self.what)? {
+            planned.extend(plan(&file, &catalogue, &rig, self.profile.into(), &filter));
+        }
+        let planned = readable(planned)?;
+        let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
+        let ground = Ground::prepare(rig)?;
+        let report = self.all(&planned, &ground, &folder)?;
+        folder.write(&report, &catalogue).map_err(Trouble::input)?;
+        println!("{:>12} {}", "Report", folder.path().display());
+        if planned.is_empty() {
+            eprintln!("no trial matches: rigor list shows what there is");
+        }
+        Ok(Exit::of(&report.outcomes()))
+    }
+
+    /// Runs what can run, telling of each trial as it ends.
+    fn all(
+        &self,
+        planned: &[(String, Scenario, Option<String>)],
+        ground: &Ground,
+        folder: &Folder,
+    ) -> Result<RunReport, Trouble> {
+        let rig_report = ground.report()?;
+        let clock = Clock::start();
+        let style =
+            Style { colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
+        let workers = self.jobs.map_or_else(processors, usize::from);
+        let skipped = planned.iter().filter(|(_, _, skip)| skip.is_some()).count();
+        tell(&beginning(planned.len() - skipped, skipped, &ground.rig().name, workers, style));
+        let one = |(name, scenario, skip): &(String, Scenario, Option<String>)| match skip {
+            Some(reason) => {
+                TrialReport::unrun(name, scenario.requirements.clone(), Outcome::Skipped, reason.clone())
+            }
+            None => run_trial(
+                &Trial {
+                    name,
+                    scenario,
+                    rig: ground.rig(),
+                    seed: seed_of(self.seed, name),
+                    evidence: folder.evidence(name),
+                    keep: self.keep || keeps(),
+                },
+                &|constants, boards, seed| ground.open(constants, boards, seed),
+            ),
+        };
+        let mut trials = dispatch(planned, workers, one, |_, report| tell(&finished(report, style)));
+        trials.sort_by(|one, other| one.name.cmp(&other.name));
+        let report = RunReport {
+            started: (!ground.rig().kind.virtual_time()).then(|| clock.wall()),
+            rig: rig_report,
+            constants: ground.rig().constants,
+            seed: self.seed,
+            profile: self.profile.into(),
+            trials,
+        };
+        tell(&summary(&report, clock.now().as_duration(), style));
+        Ok(report)
+    }
+}
+
+/// The trials, if every file could be read: all mistakes are told at once.
+fn readable(planned: Vec<Planned>) -> Result<Vec<(String, Scenario, Option<String>)>, Trouble> {
+    let mut trials = Vec::new();
+    let mut mistakes: Vec<SuiteError> = Vec::new();
+    for planned in planned {
+        match planned.scenario {
+            Ok(scenario) => trials.push((planned.name, scenario, planned.skip)),
+            Err(error) => mistakes.push(error),
+        }
+    }
+    let Some(last) = mistakes.pop() else { return Ok(trials) };
+    for error in mistakes {
+        if let Trouble::Input(report) = Trouble::from(error) {
+            eprintln!("{report:?}");
+        }
+    }
+    Err(last.into())
+}
+
+/// Whether the environment asks for the evidence of passing trials.
+fn keeps() -> bool {
+    std::env::var("RIGOR_KEEP").is_ok_and(|value| value == "1")
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Writes to standard output; one that was closed ends nothing.
+fn tell(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,249 @@
+//! One trial from a closed rig to a report: open a world, take the steps, judge, save evidence, clean up.
+//!
+//! A failure of the rig is tried again, twice at most, and told; anything else is final at once. Evidence is saved
+//! before the cleanup changes what there is to see, and thrown away where nobody will want it.
+
+use super::act::Stage;
+use super::ready::wait_ready;
+use crate::report::{TrialReport, save_evidence};
+use jiff::Timestamp;
+use rigor_model::expr::Instant;
+use rigor_model::{Action, Class, Constants, Outcome, Rig, Scenario, Section, Step};
+use rigor_rigs::{Infra, World};
+use rigor_trace::history::{DEFAULT_NAMESPACE, VIRTUAL_EPOCH};
+use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
+use rigor_trace::{Fact, History, Phase};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a failure of the rig is tried again.
+const MORE_ATTEMPTS: usize = 2;
+
+/// How long a `wait` waits for its instant to be known.
+const INSTANT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Opens a world for a trial: constants, boards, seed.
+pub type Open<'a> = dyn Fn(&Constants, &[String], u64) -> Result<Box<dyn World>, Infra> + Sync + 'a;
+
+/// What is to be tried.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    /// `area/scenario` or `area/scenario/case`.
+    pub name: &'a str,
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The rig; its constants hold but for those that the scenario wants otherwise.
+    pub rig: &'a Rig,
+    /// The seed of everything drawn.
+    pub seed: u64,
+    /// Where evidence goes; the folder is this trial's own.
+    pub evidence: PathBuf,
+    /// Whether a passing trial's evidence is kept.
+    pub keep: bool,
+}
+
+/// Runs a trial.
+#[must_use]
+pub fn run_trial(trial: &Trial<'_>, open: &Open<'_>) -> TrialReport {
+    let mut attempts = Vec::new();
+    loop {
+        let (mut report, again) = match catch_unwind(AssertUnwindSafe(|| attempt(trial, open))) {
+            Ok(Ok(attempted)) => attempted,
+            Ok(Err(error)) => (infra(trial, &error), error.transient),
+            Err(panic) => {
+                (infra(trial, &Infra::transient(format!("the harness panicked: {}", said(&panic)))), false)
+            }
+        };
+        if !again || attempts.len() == MORE_ATTEMPTS {
+            report.attempts = attempts;
+            return report;
+        }
+        attempts.push(first_line(report.reason.as_deref().or(report.text.as_deref()).unwrap_or_default()));
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn said(panic: &Box<dyn std::any::Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it did not say why").to_owned()
+}
+
+fn blank(trial: &Trial<'_>, outcome: Outcome) -> TrialReport {
+    TrialReport {
+        reason: None,
+        constants: trial.scenario.constants.clone(),
+        ..TrialReport::unrun(trial.name, trial.scenario.requirements.clone(), outcome, String::new())
+    }
+}
+
+fn infra(trial: &Trial<'_>, error: &Infra) -> TrialReport {
+    let remedy = error.remedy.as_ref().map(|remedy| format!("\nremedy: {remedy}")).unwrap_or_default();
+    TrialReport {
+        reason: Some(first_line(&error.what)),
+        text: Some(format!("{}{remedy}", error.what)),
+        ..blank(trial, Outcome::InfraError)
+    }
+}
+
+/// One attempt, and whether another may come out better.
+fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), Infra> {
+    let scenario = trial.scenario;
+    let constants = trial.rig.constants.overridden(&scenario.constants);
+    let mut world = open(&constants, &scenario.boards, trial.seed)?;
+    world.record(Fact::TrialStarted {
+        scenario: scenario.name.clone(),
+        rig: trial.rig.name.clone(),
+        case: scenario.case.clone(),
+        seed: trial.seed,
+        wall: None,
+        constants,
+    });
+    let zero = zero(world.history());
+    let mut stage = Stage::new(world.as_mut(), constants, DEFAULT_NAMESPACE, zero);
+    let judge = Judge::new(scenario);
+    let steps = scenario.plan.iter().enumerate();
+    let (cleanup, proper): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.section == Section::Cleanup);
+    let mut broken = wait_ready(stage.world, &scenario.boards).err();
+    if broken.is_none() {
+        broken = take_all(&mut stage, &judge, &proper).err();
+    }
+    let length = stage.world.now();
+    let saved = save_evidence(stage.world, &trial.evidence);
+    // What a cleanup comes to changes no verdict; the next trial has a world of its own.
+    let _ = take_all(&mut stage, &judge, &cleanup);
+    world.record(Fact::TrialEnded {});
+    let history = world.history().clone();
+    world.close();
+    let verdict = judge.trial(&history);
+    let (mut report, again) = match broken {
+        Some(error) => (infra(trial, &error), error.transient),
+        None => settled(trial, &verdict),
+    };
+    report.length = length;
+    report.steps =
+        verdict.steps.iter().map(|(index, verdict)| step_report(scenario, *index, verdict)).collect();
+    report.history = history;
+    keep_evidence(trial, &mut report, saved);
+    Ok((report, again))
+}
+
+/// Wall time of microsecond 0.
+fn zero(history: &History) -> Timestamp {
+    let stated = history.records().iter().find_map(|record| {
+        let Fact::TrialStarted { wall, .. } = &record.fact else { return None };
+        wall.as_deref()?.parse().ok()
+    });
+    stated.or_else(|| VIRTUAL_EPOCH.parse().ok()).unwrap_or_default()
+}
+
+fn settled(trial: &Trial<'_>, verdict: &ScenarioVerdict) -> (TrialReport, bool) {
+    let mut report = blank(trial, verdict.outcome);
+    report.text.clone_from(&verdict.message);
+    if verdict.outcome == Outcome::InfraError {
+        report.reason = verdict.message.as_deref().map(first_line);
+    }
+    (report, verdict.outcome == Outcome::InfraError)
+}
+
+fn step_report(
+    scenario: &Scenario,
+    index: usize,
+    verdict: &Verdict,
+) -> (String, Outcome, Option<rigor_model::Margins>) {
+    let name = scenario.plan.get(index).map_or_else(String::new, step_name);
+    (name, verdict.outcome, verdict.margins)
+}
+
+fn step_name(step: &Step) -> String {
+    format!("{} {}", step.section.name(), step.number)
+}
+
+fn keep_evidence(trial: &Trial<'_>, report: &mut TrialReport, saved: Result<(), Infra>) {
+    if report.outcome == Outcome::Pass && !trial.keep {
+        let _ = std::fs::remove_dir_all(&trial.evidence);
+        return;
+    }
+    report.evidence = Some(trial.evidence.clone());
+    let written = saved.and_then(|()| {
+        write_history(&trial.evidence, &report.history)
+            .map_err(|error| Infra::transient(format!("evidence: the history could not be written: {error}")))
+    });
+    if let Err(error) = written {
+        let text = report.text.get_or_insert_default();
+        text.push_str(&format!("\n{error}"));
+    }
+}
+
+/// The trial's own history beside its evidence, for `rigor judge`.
+fn write_history(dir: &Path, history: &History) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut file = std::io::BufWriter::new(std::fs::File::create(dir.join("events.jsonl"))?);
+    for record in history.records() {
+        serde_json::to_writer(&mut file, record)?;
+        file.write_all(b"\n")?;
+    }
+    file.flush()
+}
+
+/// Takes steps one after another until one does not pass, which ends the trial.
+fn take_all(stage: &mut Stage<'_>, judge: &Judge<'_>, steps: &[(usize, &Step)]) -> Result<(), Infra> {
+    for (index, step) in steps {
+        if take(stage, judge, *index, step)?.outcome != Outcome::Pass {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn take(stage: &mut Stage<'_>, judge: &Judge<'_>, index: usize, step: &Step) -> Result<Verdict, Infra> {
+    // What was due while the last step ended belongs before this one.
+    stage.play();
+    stage.world.record(Fact::Step { index, phase: Phase::Begin });
+    match (&step.action, step.action.verb().class()) {
+        (Action::Wait(wait), _) => pass_time(stage, judge, index, &wait.until)?,
+        (action, Class::Act | Class::Structure) => {
+            let values = judge.values(index, stage.world.history());
+            stage.perform(action, &values)?;
+        }
+        (_, Class::Expectation) => {
+            while let StepState::Pending { until } =
+                judge.step(index, stage.world.history(), stage.world.now())
+            {
+                stage.wait(until)?;
+            }
+        }
+    }
+    stage.name(step);
+    stage.world.record(Fact::Step { index, phase: Phase::End });
+    // Judged over all that was recorded up to the step's end: the verdict that holds later, too.
+    match judge.step(index, stage.world.history(), stage.world.now()) {
+        StepState::Settled(verdict) => Ok(verdict),
+        StepState::Pending { .. } => Err(Infra::transient(format!("{} cannot be judged", step_name(step)))),
+    }
+}
+
+/// Lets time pass until an instant is certainly over. One that cannot be told is waited for a while.
+fn pass_time(stage: &mut Stage<'_>, judge: &Judge<'_>, index: usize, until: &Instant) -> Result<(), Infra> {
+    let patience = stage.world.now() + INSTANT_PATIENCE;
+    loop {
+        let now = stage.world.now();
+        let end = match judge.instant(index, stage.world.history(), now, until) {
+            Ok(instant) => instant.latest,
+            Err(why) if now >= patience => {
+                return Err(Infra::lasting(
+                    format!("wait until {until}: {why}"),
+                    "wait for an instant that was",
+                ));
+            }
+            Err(_) => patience,
+        };
+        if now >= end {
+            return Ok(());
+        }
+        stage.wait(end)?;
+    }
+}
