@@ -42,10 +42,13 @@ fn short(outcome: Outcome) -> &'static str {
     }
 }
 
+fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The line that begins a run.
 #[must_use]
 pub fn beginning(run: usize, skipped: usize, rig: &str, workers: usize, style: Style) -> String {
-    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let skipped = if skipped == 0 { String::new() } else { format!(" ({skipped} skipped)") };
     format!(
         "{:>12} {} on rig {rig}{skipped}, {}\n",
@@ -98,11 +101,11 @@ pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
         .collect();
     let counts = if counts.is_empty() { "nothing ran".to_owned() } else { counts.join(", ") };
     let mut text = format!(
-        "{:->12}\n{:>12} [{:>8}s] {} trials: {counts}\n",
+        "{:->12}\n{:>12} [{:>8}s] {}: {counts}\n",
         "",
         "Summary",
         seconds(took),
-        run.trials.len()
+        many(run.trials.len(), "trial")
     );
     for trial in run.trials.iter().filter(|trial| !trial.outcome.is_green()) {
         let word = style.outcome(trial.outcome, &format!("{:>12}", short(trial.outcome)));

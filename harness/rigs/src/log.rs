@@ -107,7 +107,7 @@ impl Log {
     fn keep(&self, at: Micros, line: &str) {
         let mut kept = self.lock();
         if kept.text.len() < LONGEST_LOG {
-            let _ = writeln!(kept.text, "{at:>12} {line}");
+            let _ = writeln!(kept.text, "{:>12} {line}", at.to_string());
         }
         if !line.trim().is_empty() {
             line.trim().clone_into(&mut kept.last);

@@ -58,8 +58,8 @@ impl Run {
             planned.extend(plan(&file, &catalogue, &rig, self.profile.into(), &filter));
         }
         let planned = readable(planned)?;
-        let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
         let ground = Ground::prepare(rig)?;
+        let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
         let report = self.all(&planned, &ground, &folder)?;
         folder.write(&report, &catalogue).map_err(Trouble::input)?;
         println!("{:>12} {}", "Report", folder.path().display());

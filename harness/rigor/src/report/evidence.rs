@@ -78,7 +78,7 @@ fn events(history: &History) -> String {
         let _ = writeln!(
             text,
             "{:>12} {} {} {}/{} x{}: {}",
-            record.at,
+            record.at.to_string(),
             word(&object["type"]),
             word(&object["reason"]),
             word(&regarding["kind"]),
@@ -95,7 +95,7 @@ fn consoles(history: &History, boards: &[String]) -> BTreeMap<String, String> {
     let mut consoles: BTreeMap<String, String> =
         boards.iter().map(|board| (board.clone(), String::new())).collect();
     let mut note = |board: &str, at: Micros, line: &str| {
-        let _ = writeln!(consoles.entry(board.to_owned()).or_default(), "{at:>12} {line}");
+        let _ = writeln!(consoles.entry(board.to_owned()).or_default(), "{:>12} {line}", at.to_string());
     };
     for record in history.records() {
         if let Fact::Console { board, line } = &record.fact {
