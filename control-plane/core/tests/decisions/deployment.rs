@@ -319,6 +319,10 @@ fn depl_06_the_progress_deadline_has_two_edges() {
                 break;
             }
             let look_again = decision.look_again.expect("the deadline is to be kept");
+            // nothing happens before that instant
+            world.pass((look_again - world.now.mono).mul_f64(0.99));
+            world.deploy("web");
+            assert_eq!(condition(&stored(&world), "Progressing").as_deref(), Some("True"));
             world.pass(look_again - world.now.mono);
         }
         let took = control_plane_core::time::elapsed(exceeded.expect("it ends"), progressed.wall);

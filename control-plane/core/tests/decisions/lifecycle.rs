@@ -470,6 +470,45 @@ fn a_stale_decision_changes_nothing() {
 }
 
 #[test]
+fn node_28_a_condition_that_turned_unknown_again_counts_from_then_on() {
+    for restart in [false, true] {
+        let mut world = world_with(tolerating(pod("p", json!({})), json!(300)));
+        run(&mut world, 20.0);
+        let reported = world.now.wall;
+        world.report("a", |status| status["conditions"] = board("a")["status"]["conditions"].clone());
+        run(&mut world, 1.0);
+        if restart {
+            world.restart(s(1.0));
+        }
+        run(&mut world, 20.0);
+        let unknown = world.first("nodes", "a", reported, is_unknown).expect("again");
+        let no_execute = world.first("nodes", "a", reported, is_tainted("NoExecute")).expect("a taint");
+        within("NODE-28", between(unknown, no_execute), s(15.0), s(15.52));
+        world.renew("a", Some(15));
+        run(&mut world, 1.0);
+        assert_eq!(condition(&world.node("a"), "Ready").as_deref(), Some("True"));
+    }
+}
+
+#[test]
+fn a_node_that_was_called_unknown_by_hand_is_lost_like_any_other() {
+    let mut world = World::new();
+    world.register(board("a"));
+    world.report("a", |status| {
+        status["conditions"] = json!([{"type": "Ready", "status": "Unknown", "reason": "Mine"}])
+    });
+    let reported = world.now.wall;
+    run(&mut world, 40.0);
+    let first = |effect| world.first("nodes", "a", reported, is_tainted(effect)).expect("a taint");
+    within("NODE-04", between(reported, first("NoSchedule")), s(15.0), s(15.5));
+    within("NODE-07", between(reported, first("NoExecute")), s(30.0), s(31.0));
+    assert_eq!(world.told("NodeNotReady").len(), 1);
+    world.renew("a", Some(15));
+    run(&mut world, 1.0);
+    assert_eq!(conditions::get(&world.node("a"), "Ready").expect("Ready")["reason"], "Mine");
+}
+
+#[test]
 fn the_memory_of_an_outage_survives_losing_its_annotation() {
     let mut world = world_with(tolerating(pod("p", json!({})), json!(20)));
     run(&mut world, 16.0);

@@ -443,6 +443,17 @@ fn sched_22_to_27_what_is_subtracted() {
 }
 
 #[test]
+fn sched_22_a_report_that_changes_nothing_covers_what_was_before_it() {
+    let mut world = World::new();
+    world.register(board("a"));
+    world.create_pod(pod("p", memory("60Ki")));
+    world.start("p");
+    let version = world.pod("p")["metadata"]["resourceVersion"].as_str().and_then(|v| v.parse().ok());
+    world.snapshot.status_reported("a", version.expect("a version"));
+    assert_eq!(verdict(&world, &pod("q", memory("60Ki"))), "a");
+}
+
+#[test]
 fn sched_25_a_restarted_server_subtracts_until_the_next_report() {
     let mut world = World::new();
     world.register(board("a"));

@@ -1,4 +1,4 @@
-//! The pods of a node that is tainted NoExecute: who has to go, when, and how.
+//! The pods of an unreachable node: not ready at once, and who has to go, when, and how.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::snapshot::{Key, Mark, Snapshot};
 use crate::time::Now;
 use crate::tolerations::{self, Stay, UNREACHABLE};
 
-/// Looks at one pod. Once it has stayed as long as it tolerates the NoExecute taint, counted from the instant that
-/// `timeAdded` stands for, it is evicted (NODE-08, NODE-12, NODE-15, NODE-16), or removed if it was terminating
-/// (NODE-19). Finished pods stay (NODE-20). A pod whose node has renewed its lease stays, even if the taint has not
-/// been cleared yet (NODE-09).
+/// Looks at one pod. While its node is Unknown it is not ready (NODE-27). Once it has stayed as long as it tolerates
+/// the NoExecute taint, counted from the instant that `timeAdded` stands for, it is evicted (NODE-08, NODE-12,
+/// NODE-15, NODE-16), or removed if it was terminating (NODE-19). Finished pods stay (NODE-20). Nothing happens to a
+/// pod whose node has renewed its lease, even if the taint has not been cleared yet (NODE-09).
 ///
 /// Only the unreachable taint counts: the scheduler of this dialect does not look at taints (SCHED-32), so a pod that
 /// was evicted for any other would be bound to the same node again.
@@ -32,21 +32,25 @@ pub fn decide_pod(snapshot: &Snapshot, config: &LifecycleConfig, key: &Key, now:
     let Some(node) = snapshot.get("nodes", "", name) else {
         return Decision::nothing("its node is gone");
     };
-    let Some(taint) = tolerations::no_execute(node).find(|taint| taint.key == UNREACHABLE) else {
-        return Decision::nothing("its node is not tainted");
-    };
     if Lease::of(name, snapshot, config, now.mono) == Lease::Renewed {
-        return Decision::nothing("its node is back");
+        return Decision::nothing("its node is alive");
     }
+    let not_ready = if conditions::status(node, "Ready") == Some("Unknown") {
+        not_ready(pod, now)
+    } else {
+        Decision::nothing("its node is not known to be lost")
+    };
+    let Some(taint) = tolerations::no_execute(node).find(|taint| taint.key == UNREACHABLE) else {
+        return not_ready;
+    };
     let kept = Outage::of(node).and_then(|outage| outage.no_execute_since);
     let mark = Mark::NoExecute(name.to_owned(), taint.key.clone());
     let tainted_for = snapshot.since(&mark, taint.time_added, kept, now).unwrap_or(Duration::ZERO);
     match tolerations::stay(json::list(pod, &["spec", "tolerations"]), std::slice::from_ref(&taint)) {
-        Stay::Forever => Decision::nothing("it tolerates the taint for ever"),
-        Stay::For(stay) if tainted_for < stay => Decision {
-            look_again: Some(now.mono + (stay - tainted_for)),
-            ..Decision::nothing("it tolerates the taint for now")
-        },
+        Stay::Forever => not_ready,
+        Stay::For(stay) if tainted_for < stay => {
+            Decision { look_again: Some(now.mono + (stay - tainted_for)), ..not_ready }
+        }
         Stay::For(_) if pod::is_terminating(pod) => Decision {
             writes: vec![Write::Delete {
                 resource: "pods",
@@ -78,6 +82,17 @@ pub fn decide_pod(snapshot: &Snapshot, config: &LifecycleConfig, key: &Key, now:
             Decision { writes: vec![evict], events: vec![event], look_again: None, because: message }
         }
     }
+}
+
+/// Ready=False, where the pod still says True; without a reason, as Kubernetes' own controller does it.
+fn not_ready(pod: &Value, now: &Now) -> Decision {
+    if !pod::is_ready(pod) {
+        return Decision::nothing("it stays, and is not ready");
+    }
+    let mut pod = pod.clone();
+    conditions::set(&mut pod, Saying { kind: "Ready", status: "False", reason: "", message: "" }, now);
+    let write = Write::Update { resource: "pods", subresource: Some("status"), object: pod };
+    Decision { writes: vec![write], ..Decision::nothing("its node is lost") }
 }
 
 /// Fields of `status` that tell of a node and of a run on it.

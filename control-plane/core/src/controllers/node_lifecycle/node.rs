@@ -6,15 +6,15 @@ use super::outage::Outage;
 use super::{Lease, LifecycleConfig, REPORTED, is_ours};
 use crate::conditions::{self, Saying};
 use crate::decision::{Decision, EventKind, EventRecord, ObjectRef, Write};
+use crate::json;
 use crate::snapshot::{Mark, Snapshot};
 use crate::time::{self, Now};
 use crate::tolerations::{self, Effect, UNREACHABLE};
-use crate::{json, pod};
 
 /// Looks at one node. When its lease ran out: Ready and its three companions become Unknown and the NoSchedule taint
-/// appears in one write, its pods turn not ready, one NodeNotReady is told (NODE-03 to NODE-06, NODE-27); N later,
-/// counted from Ready's `lastTransitionTime`, the NoExecute taint follows (NODE-07, NODE-28). When the lease is renewed
-/// all of that is undone (NODE-09).
+/// appears in one write, and one NodeNotReady is told (NODE-03 to NODE-06); N later, counted from Ready's
+/// `lastTransitionTime`, the NoExecute taint follows (NODE-07, NODE-28). When the lease is renewed all of that is
+/// undone (NODE-09). Each decision is one write, so that its event is told exactly when that write succeeded.
 #[must_use]
 pub fn decide(snapshot: &Snapshot, config: &LifecycleConfig, node: &str, now: &Now) -> Decision {
     let Some(object) = snapshot.get("nodes", "", node) else {
@@ -84,13 +84,6 @@ fn unreachable(
     if node != **before {
         outage.keep(&mut node);
         writes.push(Write::Replace { resource: "nodes", object: node });
-    }
-    for (_, pod) in snapshot.pods_on(name).filter(|(_, pod)| pod::is_ready(pod)) {
-        let mut pod = Value::clone(pod);
-        // without a reason, as Kubernetes' own controller does it
-        let not_ready = Saying { kind: "Ready", status: "False", reason: "", message: "" };
-        conditions::set(&mut pod, not_ready, now);
-        writes.push(Write::Update { resource: "pods", subresource: Some("status"), object: pod });
     }
     Decision { writes, events: Vec::new(), look_again, because: because.to_owned() }
 }
