@@ -130,17 +130,33 @@ fn plain(name: &str) -> bool {
 }
 
 /// A kubeconfig in JSON, which is YAML.
+///
+/// kubectl keeps the tokens of its `users` from servers without TLS, so over plain HTTP the token stands in the URL as well,
+/// as the password of a user whose name does not matter.
 fn kubeconfig(url: &str, user: &str, token: Option<&str>) -> Vec<u8> {
     let credentials = token.map_or_else(|| json!({}), |token| json!({"token": token}));
+    let server = match (url.strip_prefix("http://"), token) {
+        (Some(address), Some(token)) => format!("http://bearer:{}@{address}", escape(token)),
+        _ => url.to_owned(),
+    };
     let content = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "rigor", "cluster": {"server": url}}],
+        "clusters": [{"name": "rigor", "cluster": {"server": server}}],
         "users": [{"name": user, "user": credentials}],
         "contexts": [{"name": "rigor", "context": {"cluster": "rigor", "user": user}}],
         "current-context": "rigor",
     });
     format!("{content:#}\n").into_bytes()
+}
+
+/// Escapes whatever has a meaning in URLs.
+fn escape(token: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    token
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 #[cfg(test)]
@@ -193,7 +209,9 @@ mod tests {
         let admin = fs::read(&copy).unwrap();
         assert_eq!(admin, fs::read(dir.path().join("kubeconfig/admin.kubeconfig")).unwrap());
         let admin: serde_json::Value = serde_json::from_slice(&admin).unwrap();
-        assert_eq!(admin["clusters"][0]["cluster"]["server"], "http://127.0.0.1:1");
+        let token = admin["users"][0]["user"]["token"].as_str().unwrap();
+        assert_eq!(admin["clusters"][0]["cluster"]["server"], format!("http://bearer:{token}@127.0.0.1:1"));
+        assert_eq!(escape("a/b:c@d"), "a%2Fb%3Ac%40d");
     }
 
     #[test]

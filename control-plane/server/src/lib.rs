@@ -7,6 +7,7 @@
 mod admission;
 mod api;
 pub mod auth;
+mod base64;
 pub mod clock;
 pub mod config;
 mod control_plane;

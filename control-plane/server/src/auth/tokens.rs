@@ -1,9 +1,13 @@
 //! Static bearer tokens, in the CSV form of Kubernetes' `--token-auth-file`: `token,user,uid,"group1,group2"`.
+//!
+//! A token is also taken as the password of Basic credentials: kubectl sends the tokens of a kubeconfig over TLS only, but a
+//! password that stands in the server's URL over plain HTTP too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{AUTHENTICATED, User};
+use crate::base64;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
@@ -104,10 +108,14 @@ impl Tokens {
         };
         let credentials = credentials.to_str().ok()?;
         let (scheme, token) = credentials.trim().split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Some(User::anonymous());
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return self.0.get(token.trim()).cloned();
         }
-        self.0.get(token.trim()).cloned()
+        if scheme.eq_ignore_ascii_case("basic") {
+            let credentials = String::from_utf8(base64::decode(token.trim())?).ok()?;
+            return self.0.get(credentials.split_once(':')?.1).cloned();
+        }
+        Some(User::anonymous())
     }
 }
 
@@ -150,7 +158,10 @@ mod tests {
         check(Some("bearer  t1 "), Some("alice"));
         check(Some("Bearer wrong"), None);
         check(Some("Bearer"), None);
-        check(Some("Basic dDE6"), Some("system:anonymous"));
+        check(Some("Basic YmVhcmVyOnQx"), Some("alice"));
+        check(Some("Basic YmVhcmVyOnR4"), None);
+        check(Some("Basic !"), None);
+        check(Some("Negotiate x"), Some("system:anonymous"));
     }
 
     #[test]

@@ -1,0 +1,224 @@
+//! kubectl against the running binary. Skipped, with the reason printed, where there is no kubectl.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use support::{Process, command};
+
+struct Cluster {
+    dir: tempfile::TempDir,
+    process: Process,
+}
+
+impl Cluster {
+    /// A control plane with a board `a` that is played by status writes; nothing where there is no kubectl.
+    fn start() -> Option<Self> {
+        if Command::new("kubectl").args(["version", "--client"]).stdout(Stdio::null()).status().is_err() {
+            println!("skipped: kubectl is not on PATH");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut start = command(dir.path());
+        start.args(["--store", "memory", "--reconcile-interval", "1s"]);
+        let cluster = Self { process: Process::start(start), dir };
+        cluster.write("node.yaml", NODE);
+        cluster.ok(&["create", "-f", "node.yaml"]);
+        cluster.ok(&["patch", "node", "a", "--subresource=status", "--type=merge", "-p", READY]);
+        cluster.write("lease.yaml", LEASE);
+        cluster.ok(&["create", "-f", "lease.yaml"]);
+        Some(cluster)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Runs kubectl in the directory of the files; its exit code and everything that it said.
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let home = self.path("home");
+        let output = Command::new("kubectl")
+            .arg("--kubeconfig")
+            .arg(self.path("kubeconfig/admin.kubeconfig"))
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .env("HOME", Path::new(&home))
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    #[track_caller]
+    fn ok(&self, arguments: &[&str]) -> String {
+        let (code, said) = self.run(arguments);
+        assert_eq!(code, Some(0), "kubectl {arguments:?}: {said}");
+        said
+    }
+
+    #[track_caller]
+    fn says(&self, arguments: &[&str], words: &[&str]) {
+        let said = self.ok(arguments);
+        for word in words {
+            assert!(said.contains(word), "kubectl {arguments:?} does not say {word:?}:\n{said}");
+        }
+    }
+
+    #[track_caller]
+    fn fails(&self, arguments: &[&str], words: &[&str]) {
+        let (code, said) = self.run(arguments);
+        assert_eq!(code, Some(1), "kubectl {arguments:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "kubectl {arguments:?} does not say {word:?}:\n{said}");
+        }
+    }
+
+    /// The board says that these pods run.
+    fn run_pods(&self, selector: &str) {
+        let names = self.ok(&["get", "pods", "-l", selector, "-o", "name"]);
+        for name in names.lines() {
+            self.ok(&["patch", name, "--subresource=status", "--type=merge", "-p", RUNNING]);
+        }
+    }
+}
+
+const NODE: &str =
+    r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": {"board": "test"}}}"#;
+const READY: &str = r#"{"status": {"allocatable": {"memory": "200Ki", "esp32.io/gpio": "8"},
+    "capacity": {"memory": "200Ki", "esp32.io/gpio": "8"},
+    "nodeInfo": {"kubeletVersion": "v0.1.0"},
+    "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ok"}]}}"#;
+// A long lease: the board of this test does not renew.
+const LEASE: &str = r#"{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+    "metadata": {"name": "a", "namespace": "kube-node-lease"},
+    "spec": {"holderIdentity": "a", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}}"#;
+const RUNNING: &str = r#"{"status": {"phase": "Running", "podIP": "10.0.0.7", "conditions":
+    [{"type": "Ready", "status": "True"}, {"type": "ContainersReady", "status": "True"}, {"type": "PodScheduled", "status": "True"}],
+    "containerStatuses": [{"name": "c", "image": "rigor.dev/pause", "imageID": "", "ready": true, "restartCount": 0,
+    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}}"#;
+const POD: &str = r#"
+apiVersion: v1
+kind: Pod
+metadata: {name: p, labels: {app: p}}
+spec:
+  containers:
+  - name: c
+    image: rigor.dev/pause
+    resources: {requests: {memory: 32Ki, esp32.io/gpio: "1"}, limits: {esp32.io/gpio: "1"}}
+"#;
+const DEPLOYMENT: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: rigor.dev/pause}]
+"#;
+
+#[test]
+fn nodes_and_pods_are_shown_described_and_deleted() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.write("pod.yaml", POD);
+    cluster.says(&["config", "view"], &[cluster.process.url.trim_start_matches("http://")]);
+    cluster.says(&["version"], &["Server Version: v1.32"]);
+    cluster.says(&["api-resources"], &["deployments", "configmaps", "leases"]);
+    cluster.says(&["apply", "-f", "pod.yaml"], &["pod/p created"]);
+    cluster.says(&["apply", "-f", "pod.yaml"], &["pod/p unchanged"]);
+    cluster.says(&["get", "nodes"], &["NAME", "STATUS", "a ", "Ready"]);
+    cluster.says(&["get", "pods", "-o", "wide"], &["NAME", "NODE", "p ", "Pending"]);
+    cluster.run_pods("app=p");
+    cluster.says(&["get", "pods", "-A"], &["default", "1/1", "Running"]);
+    cluster.says(&["get", "pod", "p", "-o", "yaml"], &["nodeName: a", "serviceAccountName: default"]);
+    cluster.says(&["get", "pod", "p", "-o", "jsonpath={.spec.nodeName}"], &["a"]);
+    cluster.says(&["describe", "pod", "p"], &["Node:", "Successfully assigned default/p to a", "Events:"]);
+    cluster
+        .says(&["describe", "node", "a"], &["Allocatable:", "esp32.io/gpio", "HolderIdentity:", "default"]);
+    cluster.says(&["get", "lease", "-n", "kube-node-lease"], &["HOLDER", "a "]);
+    cluster.says(&["events"], &["Scheduled"]);
+    cluster.says(&["get", "events", "--field-selector", "involvedObject.name=p"], &["Scheduled", "pod/p"]);
+    cluster.says(&["wait", "--for=condition=Ready", "pod/p", "--timeout=20s"], &["condition met"]);
+    cluster.says(&["label", "pod", "p", "x=y"], &["labeled"]);
+    cluster.says(&["delete", "pod", "p", "--grace-period=0", "--force"], &["force deleted"]);
+    cluster.fails(&["get", "pod", "p"], &["NotFound", "pods \"p\" not found"]);
+}
+
+#[test]
+fn a_pod_is_bound_by_hand() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.write(
+        "pod.yaml",
+        &POD.replace("spec:\n  containers", "spec:\n  schedulerName: by-hand\n  containers"),
+    );
+    cluster.ok(&["apply", "-f", "pod.yaml"]);
+    let binding =
+        r#"{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"a"}}"#;
+    cluster.write("binding.json", binding);
+    let bind = ["create", "--raw", "/api/v1/namespaces/default/pods/p/binding", "-f", "binding.json"];
+    cluster.says(&bind, &["Success"]);
+    cluster.fails(&bind, &["pod p is already assigned to node \"a\""]);
+    cluster.says(&["get", "pod", "p", "-o", "jsonpath={.spec.nodeName}"], &["a"]);
+}
+
+#[test]
+fn a_deployment_is_applied_scaled_rolled_out_and_deleted() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.write("web.yaml", DEPLOYMENT);
+    cluster.says(&["apply", "-f", "web.yaml"], &["deployment.apps/web created"]);
+    cluster.fails(&["rollout", "status", "deploy/web", "--timeout=3s"], &["timed out"]);
+    cluster.run_pods("app=web");
+    cluster.says(&["rollout", "status", "deploy/web", "--timeout=30s"], &["successfully rolled out"]);
+    cluster.says(&["wait", "--for=condition=Available", "deploy/web", "--timeout=30s"], &["condition met"]);
+    cluster.says(&["get", "deploy", "web"], &["2/2"]);
+    cluster.says(&["describe", "deploy", "web"], &["Replicas:", "2 desired", "MinimumReplicasAvailable"]);
+    cluster.write("web.yaml", &DEPLOYMENT.replace("replicas: 2", "replicas: 3"));
+    cluster.says(&["apply", "-f", "web.yaml"], &["deployment.apps/web configured"]);
+    cluster.says(&["scale", "deploy", "web", "--replicas=1"], &["scaled"]);
+    cluster.says(&["get", "deploy", "web", "-o", "jsonpath={.spec.replicas}"], &["1"]);
+    cluster.says(&["rollout", "pause", "deploy/web"], &["paused"]);
+    cluster.says(&["rollout", "resume", "deploy/web"], &["resumed"]);
+    cluster.says(&["rollout", "restart", "deploy/web"], &["restarted"]);
+    cluster.says(&["scale", "deploy", "web", "--replicas=0"], &["scaled"]);
+    cluster.says(&["delete", "deploy", "web", "--wait=false"], &["deleted"]);
+    cluster.says(&["get", "all"], &[]);
+}
+
+#[test]
+fn mistakes_are_told_in_kubernetes_words() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.write("typo.yaml", &POD.replace("containers:", "containerz:"));
+    cluster.fails(&["apply", "-f", "typo.yaml"], &["containerz"]);
+    cluster.fails(&["get", "nonsense"], &["the server doesn't have a resource type \"nonsense\""]);
+    cluster.write(
+        "default.json",
+        r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}"#,
+    );
+    cluster.fails(&["create", "-f", "default.json"], &["namespaces \"default\" already exists"]);
+    cluster.fails(&["delete", "namespace", "default"], &["this namespace may not be deleted"]);
+}
+
+#[test]
+fn nodes_are_cordoned_and_tainted_and_namespaces_come_and_go() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.says(&["cordon", "a"], &["cordoned"]);
+    cluster.says(&["get", "node", "a"], &["SchedulingDisabled"]);
+    cluster.says(&["uncordon", "a"], &["uncordoned"]);
+    cluster.says(&["taint", "node", "a", "k=v:NoSchedule"], &["tainted"]);
+    cluster.says(&["taint", "node", "a", "k-"], &["untainted"]);
+    cluster.write("ns.json", r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}"#);
+    cluster.says(&["create", "-f", "ns.json"], &["namespace/ns created"]);
+    cluster.says(&["get", "serviceaccount", "-n", "ns"], &["default"]);
+    cluster.write("cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {k: v}\n");
+    cluster.says(&["apply", "-n", "ns", "-f", "cm.yaml"], &["configmap/cm created"]);
+    cluster.says(&["get", "cm", "-n", "ns"], &["cm", "DATA"]);
+    cluster.says(&["delete", "namespace", "ns", "--timeout=20s"], &["deleted"]);
+    cluster.fails(&["get", "namespace", "ns"], &["not found"]);
+}
