@@ -6,6 +6,7 @@
 pub mod history;
 mod index;
 pub mod interval;
+pub mod jsonl;
 pub mod judge;
 pub mod matching;
 pub mod monitors;

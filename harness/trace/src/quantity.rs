@@ -19,6 +19,11 @@ impl Quantity {
         }
     }
 
+    /// In thousand-millionths of its unit.
+    pub fn nano(self) -> i128 {
+        self.0
+    }
+
     fn parse(text: &str) -> Option<Quantity> {
         let text = text.trim();
         let end = text

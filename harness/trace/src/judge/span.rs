@@ -155,8 +155,10 @@ impl Bench<'_, '_> {
         let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
         let mut seen = 0;
         for (key, versions) in field_values(&self.view, &selection, &unchanged.field) {
-            // The last state that certainly came before the span opened, or the first one known.
-            let opening = versions.iter().rposition(|(when, ..)| when.earliest <= from.latest).unwrap_or(0);
+            // The last state that may have come before the span opened.
+            let Some(opening) = versions.iter().rposition(|(when, ..)| when.earliest <= from.latest) else {
+                continue;
+            };
             let Some((_, _, true, first)) = versions.get(opening) else { continue };
             seen += 1;
             for (when, record, there, value) in &versions[opening + 1..] {

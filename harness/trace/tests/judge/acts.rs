@@ -1,0 +1,120 @@
+//! Acts: what the server answered must be what the step allows.
+
+use rigor_trace::history::{Fact, Micros};
+use serde_json::{Value, json};
+
+use super::story::{Story, scenario};
+
+fn request(method: &str, path: &str, status: u16, response: Value) -> Fact {
+    Fact::Request {
+        id: 1,
+        sent: Micros(1_000_000),
+        as_user: "admin".into(),
+        method: method.into(),
+        path: path.into(),
+        body: None,
+        status,
+        response: Some(response),
+        date: None,
+        error: (status == 0).then(|| "connection refused".to_owned()),
+    }
+}
+
+fn told(step: &str, facts: Vec<Fact>) -> String {
+    let scenario = scenario(step);
+    let mut story = Story::exact();
+    story.begin(1_000, 0);
+    for fact in facts {
+        story.fact(1_100, fact);
+    }
+    story.end(1_100, 0);
+    story.told(&scenario)
+}
+
+#[test]
+fn answers_must_be_what_the_step_allows() {
+    let conflict = || {
+        request(
+            "POST",
+            "/api/v1/namespaces/default/pods/p/binding",
+            409,
+            json!({"reason": "Conflict", "message": "pod p is already assigned"}),
+        )
+    };
+    let check =
+        |step: &str, facts: Vec<Fact>, expected: &str| assert_eq!(told(step, facts), expected, "{step}");
+    check("- bind: {pod: p, node: a, answer: {status: 409}}", vec![conflict()], "pass");
+    check(
+        "- bind: {pod: p, node: a, answer: {status: [201, 409], match: {reason: Conflict}}}",
+        vec![conflict()],
+        "pass",
+    );
+    check(
+        "- bind: {pod: p, node: a}",
+        vec![conflict()],
+        "fail: POST /api/v1/namespaces/default/pods/p/binding at 1.100 s was answered 409, not a success: pod p is already assigned",
+    );
+    check(
+        "- bind: {pod: p, node: a, answer: {status: 409, match: {message: {$regex: has gone}}}}",
+        vec![conflict()],
+        "fail: POST /api/v1/namespaces/default/pods/p/binding at 1.100 s was answered 409, but message: expected {$regex: \"has gone\"}, found \"pod p is already assigned\"",
+    );
+    check("- bind: {pod: p, node: a}", vec![], "infra-error: the request was not made");
+    check(
+        "- delete: {kind: Pod, name: p}",
+        vec![request("DELETE", "/api/v1/namespaces/default/pods/p", 0, Value::Null)],
+        "infra-error: DELETE /api/v1/namespaces/default/pods/p at 1.100 s had no answer: connection refused",
+    );
+}
+
+#[test]
+fn reading_before_writing_is_no_answer_to_an_apply() {
+    let step = "- apply: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}}";
+    let facts = vec![
+        request("GET", "/api/v1/namespaces/default/configmaps/c", 404, json!({})),
+        request("POST", "/api/v1/namespaces/default/configmaps", 201, json!({})),
+    ];
+    assert_eq!(told(step, facts), "pass");
+}
+
+#[test]
+fn traffic_of_played_nodes_is_not_an_acts_answer() {
+    let steps = "- patch: {kind: Node, name: a, type: merge, patch: {metadata: {labels: {x: \"1\"}}}}\n- node: {name: n1}";
+    let facts = vec![
+        request("PATCH", "/api/v1/nodes/n1/status", 404, json!({})),
+        request("PATCH", "/api/v1/nodes/a", 200, json!({})),
+    ];
+    assert_eq!(told(steps, facts), "pass");
+}
+
+#[test]
+fn kubectl_must_end_and_say_as_expected() {
+    let run = |status, stdout: &str| Fact::Kubectl {
+        begun: Micros(1_000_000),
+        argv: vec!["--kubeconfig".into(), "x".into(), "get".into(), "pods".into()],
+        status,
+        stdout: stdout.into(),
+        stderr: "warning: x\n".into(),
+    };
+    let check = |options: &str, status, stdout: &str, expected: &str| {
+        let step = format!("- kubectl: {{args: [get, pods]{options}}}");
+        assert_eq!(told(&step, vec![run(status, stdout)]).split(" | ").next(), Some(expected), "{options}");
+    };
+    check("", 0, "", "pass");
+    check("", 1, "", "fail: kubectl get pods ended with 1, not 0");
+    check(", exitCode: 1", 1, "", "pass");
+    check(", stdout: Running", 0, "lamp Running\n", "pass");
+    check(
+        ", stdout: Running",
+        0,
+        "lamp Pending\n",
+        "fail: kubectl get pods ended with 0, but stdout lacks `Running`",
+    );
+    check(", stdout: {$regex: ^lamp +1/1}", 0, "NAME\nlamp 1/1\n", "pass");
+    check(
+        ", stderr: {$not: {$regex: warning}}",
+        0,
+        "",
+        "fail: kubectl get pods ended with 0, but stderr expected {$not: {$regex: \"warning\"}}, found \"warning: x\\n\"",
+    );
+}

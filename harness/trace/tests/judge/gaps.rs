@@ -1,0 +1,124 @@
+//! Blind spots and stalls leave things undecided, unless lists on both sides settle them.
+
+use rigor_trace::history::{ControlPlaneAct, Fact, Micros, Verb};
+use serde_json::json;
+
+use super::story::{Story, node_object, scenario};
+
+const NEVER_UNKNOWN: &str = "- never: {of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}, for: 10s}";
+
+fn gap(story: &mut Story, stream: &str, since: u64) {
+    story.fact(since, Fact::Gap { stream: stream.into(), reason: "connection lost".into() });
+}
+
+#[test]
+fn a_gap_is_settled_by_lists_that_show_no_change() {
+    let check = |after: serde_json::Value, version: u64, expected: &str| {
+        let scenario = scenario(NEVER_UNKNOWN);
+        let mut story = Story::exact();
+        story.see_version(0, Verb::Added, "nodes", node_object("a", "True"), 7).begin(10_000, 0);
+        gap(&mut story, "nodes", 12_000);
+        story.see_version(14_000, Verb::Listed, "nodes", after, version);
+        story.fact(14_000, Fact::Synced { stream: "nodes".into() }).end(21_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{version}");
+    };
+    check(node_object("a", "True"), 7, "pass");
+    // Another version, but the condition tells since when it has been so.
+    check(node_object("a", "True"), 9, "pass");
+    // So now: it became so in the gap, and that is inside.
+    check(node_object("a", "Unknown"), 9, "fail");
+    let mut without = node_object("a", "True");
+    without["status"]["conditions"][0]["lastTransitionTime"] = json!("another");
+    // It went and came back.
+    check(without, 9, "pass");
+}
+
+#[test]
+fn a_gap_leaves_open_what_may_have_come_and_gone() {
+    let check = |steps: &str, expected: &str| {
+        let scenario = scenario(steps);
+        let mut story = Story::exact();
+        story.pod(0, Verb::Added, "lamp", "a", "Running").begin(10_000, 0);
+        gap(&mut story, "pods", 12_000);
+        gap(&mut story, "events", 12_000);
+        let pod = json!({"kind": "Pod", "metadata": {"name": "lamp", "namespace": "default"}, "spec": {"nodeName": "a"}, "status": {"phase": "Running"}});
+        story.see(14_000, Verb::Listed, "pods", pod);
+        story.fact(14_000, Fact::Synced { stream: "pods".into() });
+        story.fact(14_000, Fact::Synced { stream: "events".into() }).end(30_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{steps}");
+    };
+    check("- never: {of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}, for: 10s}", "undecided");
+    check("- never: {of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}, for: 1s}", "pass");
+    check("- never: {of: {kind: Pod, labels: {app: other}}, for: 10s}", "undecided");
+    check("- never: {of: {kind: Event}, match: {reason: Evicted}, for: 10s}", "pass");
+    check("- unchanged: {of: {kind: Pod, name: lamp}, field: spec.nodeName, for: 10s}", "pass");
+    check(
+        "- expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}, within: 3s}",
+        "undecided",
+    );
+    check("- expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}, within: 1s}", "fail");
+}
+
+#[test]
+fn nothing_is_written_while_the_control_plane_is_down() {
+    let scenario = scenario("- never: {of: {kind: Pod, labels: {app: other}}, for: 10s}");
+    let mut story = Story::exact();
+    story.begin(10_000, 0);
+    story.fact(12_000, Fact::ControlPlane { act: ControlPlaneAct::Kill, begun: Micros(12_000_000) });
+    gap(&mut story, "pods", 12_000);
+    story.fact(18_000, Fact::ControlPlane { act: ControlPlaneAct::Start, begun: Micros(17_990_000) });
+    story.fact(18_000, Fact::ControlPlaneReady {});
+    story.fact(18_010, Fact::Synced { stream: "pods".into() }).end(30_000, 0);
+    assert_eq!(story.told(&scenario), "pass");
+}
+
+#[test]
+fn what_a_list_no_longer_shows_went_in_the_gap() {
+    let scenario = scenario("- expect: {of: {kind: Pod, name: lamp}, absent: true, between: [3s, 6s]}");
+    let check = |since: u64, synced: u64, expected: &str| {
+        let mut story = Story::exact();
+        story.pod(0, Verb::Added, "lamp", "a", "Running").begin(10_000, 0);
+        gap(&mut story, "pods", since);
+        story.fact(synced, Fact::Synced { stream: "pods".into() }).end(30_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{since}..{synced}");
+    };
+    check(13_500, 15_500, "pass");
+    check(12_000, 15_500, "undecided");
+    check(11_000, 12_000, "fail");
+    check(16_001, 17_000, "fail");
+}
+
+#[test]
+fn a_stall_of_the_harness_excuses_lateness_but_not_haste() {
+    let check = |at: u64, stall: u64, expected: &str| {
+        let scenario = scenario("- expect: {of: {kind: Pod, name: lamp}, between: [2s, 3s]}");
+        let mut story = Story::real();
+        story.begin(10_000, 0).pulse(at - 10, at - 5);
+        story.pod(at, Verb::Added, "lamp", "a", "Running");
+        story.fact(at.max(13_000), Fact::Stall { length: Micros(stall * 1000) }).end(30_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{at} {stall}");
+    };
+    check(14_000, 400, "fail");
+    check(14_000, 2_000, "undecided");
+    check(11_000, 2_000, "fail");
+    check(12_500, 2_000, "pass");
+}
+
+#[test]
+fn a_recording_that_ends_too_early_settles_nothing() {
+    let scenario = scenario(NEVER_UNKNOWN);
+    let mut story = Story::exact();
+    story.ready(0, "a", "True").begin(10_000, 0).fact(12_000, Fact::TrialEnded {});
+    assert_eq!(story.outcome(&scenario).name(), "undecided");
+    let mut story = Story::exact();
+    story.ready(0, "a", "True").begin(10_000, 0).end(12_000, 0);
+    assert_eq!(story.outcome(&scenario).name(), "undecided");
+}
+
+#[test]
+fn what_nobody_watched_is_undecided() {
+    let scenario = scenario("- never: {of: {kind: ConfigMap}, for: 1s}");
+    let mut story = Story::exact();
+    story.begin(10_000, 0).end(12_000, 0);
+    assert_eq!(story.told(&scenario), "undecided: nobody watched configmaps");
+}

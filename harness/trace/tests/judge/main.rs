@@ -1,0 +1,10 @@
+//! The judge at both edges of every kind of expectation, and what its failures say.
+
+mod acts;
+mod edges;
+mod gaps;
+mod instants;
+mod messages;
+mod monitors;
+mod spans;
+mod story;

@@ -1,0 +1,181 @@
+//! Monitors: each seen at work, and each silent where nothing is wrong.
+
+use rigor_trace::history::{Fact, LinkAct, Micros, PowerAct, ProcessEvent, Verb};
+use serde_json::{Value, json};
+
+use super::story::{Story, scenario};
+
+fn seen(story: &Story) -> Vec<String> {
+    let scenario = scenario("- wait: 1s");
+    rigor_trace::monitors::all(&scenario, &story.history)
+        .into_iter()
+        .map(|violation| format!("{}: {}", violation.monitor, violation.message))
+        .collect()
+}
+
+fn silent(story: &Story) {
+    assert_eq!(seen(story), Vec::<String>::new());
+}
+
+fn one(story: &Story, expected: &str) {
+    assert_eq!(seen(story), [expected]);
+}
+
+#[test]
+fn versions_never_go_back() {
+    let mut story = Story::exact();
+    story.ready(100, "a", "True").ready(200, "a", "Unknown");
+    silent(&story);
+    story.see_version(300, Verb::Modified, "nodes", super::story::node_object("b", "True"), 50);
+    one(&story, "resourceVersion never goes back: nodes \"b\" has resourceVersion 50 after 101");
+}
+
+#[test]
+fn transitions_move_only_with_status() {
+    let node = |status: &str, since: &str| json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"conditions": [{"type": "Ready", "status": status, "lastTransitionTime": since}]}});
+    let mut story = Story::exact();
+    story.see(100, Verb::Added, "nodes", node("True", "1")).see(
+        200,
+        Verb::Modified,
+        "nodes",
+        node("Unknown", "2"),
+    );
+    silent(&story);
+    story.see(300, Verb::Modified, "nodes", node("Unknown", "3"));
+    one(
+        &story,
+        "lastTransitionTime moves only with status: nodes a: lastTransitionTime of \"Ready\" moved from \"2\" to \"3\" while its status stayed \"Unknown\"",
+    );
+}
+
+#[test]
+fn a_pod_changes_nodes_by_eviction_only() {
+    let pod = |node: &str, reason: &str| json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": {"nodeName": node}, "status": {"phase": "Pending", "reason": reason}});
+    let mut story = Story::exact();
+    story.see(100, Verb::Added, "pods", pod("", "")).see(200, Verb::Modified, "pods", pod("a", ""));
+    story.see(300, Verb::Modified, "pods", pod("", "Evicted")).see(
+        400,
+        Verb::Modified,
+        "pods",
+        pod("b", "Evicted"),
+    );
+    silent(&story);
+    story.see(500, Verb::Modified, "pods", pod("a", ""));
+    one(&story, "a bound pod's node changes only through eviction: pod default/p went from node b to a");
+    let mut story = Story::exact();
+    story.see(200, Verb::Added, "pods", pod("a", "")).see(300, Verb::Modified, "pods", pod("", ""));
+    one(
+        &story,
+        "a bound pod's node changes only through eviction: pod default/p went from node a to none, and it was not evicted",
+    );
+}
+
+#[test]
+fn taints_follow_leases() {
+    let check = |at: u64, expected: usize| {
+        let mut story = Story::exact();
+        story.ready(500, "a", "True").renew(1_000, "a");
+        let tainted = json!({"kind": "Node", "metadata": {"name": "a"}, "spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]}});
+        story.see(at, Verb::Modified, "nodes", tainted);
+        assert_eq!(seen(&story).len(), expected, "{at}: {:?}", seen(&story));
+    };
+    check(16_000, 0);
+    check(15_999, 1);
+    // Renewed a moment before: the check that decided may not have seen it.
+    check(1_040, 0);
+}
+
+#[test]
+fn no_binding_over_commits() {
+    let node = json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"memory": "64Ki", "esp32.io/gpio": "2"}}});
+    let pod = |name: &str, node: &str, phase: &str, memory: &str, pins: u32| {
+        json!({"kind": "Pod", "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"memory": memory, "esp32.io/gpio": pins}}}]}, "status": {"phase": phase}})
+    };
+    let check = |second: Value, covered: bool, expected: &[&str]| {
+        let mut story = Story::exact();
+        story.see(100, Verb::Added, "nodes", node.clone());
+        story.see(200, Verb::Added, "pods", pod("one", "a", "Pending", "40Ki", 1));
+        story.see(300, Verb::Modified, "pods", pod("one", "a", "Running", "40Ki", 1));
+        if covered {
+            let mut reported = node.clone();
+            reported["status"]["allocatable"]["memory"] = json!("30Ki");
+            story.see(400, Verb::Modified, "nodes", reported);
+        }
+        story.see(500, Verb::Added, "pods", second);
+        assert_eq!(seen(&story), expected);
+    };
+    check(pod("two", "a", "Pending", "24Ki", 1), false, &[]);
+    check(
+        pod("two", "a", "Pending", "25Ki", 1),
+        false,
+        &[
+            "no binding over-commits (SCHED-56): pod default/two was bound to a, where pods that its last status write does not cover now ask for 66560 of memory, and it offered 65536",
+        ],
+    );
+    check(
+        pod("two", "a", "Pending", "1Ki", 2),
+        false,
+        &[
+            "no binding over-commits (SCHED-56): pod default/two was bound to a, where pods that its last status write does not cover now ask for 3 of esp32.io/gpio, and it offered 2",
+        ],
+    );
+    check(pod("two", "a", "Pending", "30Ki", 2), true, &[]);
+    check(pod("two", "", "Pending", "99Ki", 1), false, &[]);
+}
+
+#[test]
+fn no_panic_and_no_reset_that_nobody_asked_for() {
+    let banner = "rigor kubelet 0.1.0 board=qemu-virt reset=power-on";
+    let power = |act| Fact::Power { board: "a".into(), act, begun: Micros(190_000) };
+    let mut story = Story::exact();
+    story
+        .console(100, "a", banner)
+        .fact(180, power(PowerAct::Cut))
+        .console(195, "a", banner)
+        .fact(200, power(PowerAct::Restore));
+    silent(&story);
+    story.console(300, "a", banner);
+    one(
+        &story,
+        "no reset that nobody asked for: board a started anew: rigor kubelet 0.1.0 board=qemu-virt reset=power-on",
+    );
+    let mut story = Story::exact();
+    story.console(100, "a", "12 PANIC index out of bounds at pods.rs:3");
+    one(&story, "no panic: board a: PANIC index out of bounds at pods.rs:3");
+    let mut story = Story::exact();
+    story.console(100, "a", "rigor kubelet 0.1.0 board=qemu-virt reset=watchdog");
+    one(
+        &story,
+        "no reset that nobody asked for: board a started anew: rigor kubelet 0.1.0 board=qemu-virt reset=watchdog",
+    );
+}
+
+#[test]
+fn no_process_ends_unasked() {
+    let mut story = Story::exact();
+    story.fact(100, Fact::Process { who: "board:a".into(), event: ProcessEvent::Exited, status: 1 });
+    one(&story, "no process ends unasked: board:a ended with 1");
+    assert_eq!(
+        rigor_trace::monitors::all(&scenario("- wait: 1s"), &story.history)[0].outcome().name(),
+        "infra-error"
+    );
+}
+
+#[test]
+fn no_pod_runs_twice_for_long() {
+    let started = "pod default/lamp container main started";
+    let check = |stopped: u64, expected: usize| {
+        let mut story = Story::exact();
+        let link = |act, at: u64| Fact::Link { board: "a".into(), act, begun: Micros(at * 1000) };
+        story.renew(900, "a").console(1_000, "a", started).fact(5_000, link(LinkAct::Cut, 5_000));
+        story.console(340_000, "b", started).fact(400_000, link(LinkAct::Heal, 400_000)).renew(401_000, "a");
+        story
+            .console(stopped, "a", "pod default/lamp dropped: it was moved")
+            .fact(500_000, Fact::TrialEnded {});
+        assert_eq!(seen(&story).len(), expected, "{stopped}: {:?}", seen(&story));
+    };
+    check(403_000, 0);
+    check(411_000, 0);
+    check(411_051, 1);
+}

@@ -1,0 +1,189 @@
+//! `never`, `always`, `unchanged`, `order` and `capture`.
+
+use rigor_trace::history::{Fact, Verb};
+use rigor_trace::{Micros, PowerAct};
+use serde_json::json;
+
+use super::story::{Story, scenario};
+
+#[test]
+fn never_a_state() {
+    let check = |changes: &[(u64, &str)], expected: &str| {
+        let scenario = scenario(
+            "- never: {of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}, for: 5s}",
+        );
+        let mut story = Story::exact();
+        story.ready(0, "a", "True");
+        for (at, status) in changes.iter().filter(|(at, _)| *at < 10_000) {
+            story.ready(*at, "a", status);
+        }
+        story.begin(10_000, 0);
+        for (at, status) in changes.iter().filter(|(at, _)| *at >= 10_000) {
+            story.ready(*at, "a", status);
+        }
+        story.end(20_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{changes:?}");
+    };
+    check(&[], "pass");
+    check(&[(5_000, "Unknown"), (9_000, "True")], "pass");
+    check(&[(5_000, "Unknown"), (10_000, "True")], "pass");
+    check(&[(5_000, "Unknown")], "fail");
+    check(&[(14_999, "Unknown")], "fail");
+    check(&[(12_000, "Unknown"), (12_001, "True")], "fail");
+    check(&[(12_000, "Unknown"), (12_000, "True")], "pass");
+    check(&[(15_000, "Unknown")], "pass");
+}
+
+#[test]
+fn never_an_event_until_an_instant() {
+    let check = |pulse: u64, at: u64, expected: &str| {
+        let scenario = scenario("- never: {of: {kind: Event}, match: {reason: Evicted}, until: begin + 5s}");
+        let mut story = Story::real();
+        story.begin(10_000, 0).pulse(pulse, pulse).event(at, "e", "Evicted", 1).end(20_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{pulse}..{at}");
+    };
+    check(14_000, 14_999, "fail");
+    check(14_900, 15_000, "pass");
+    check(14_300, 15_000, "undecided");
+    check(15_000, 15_100, "pass");
+    check(9_900, 10_100, "pass");
+}
+
+#[test]
+fn never_so_many() {
+    let check = |count: &str, expected: &str| {
+        let scenario = scenario(&format!(
+            "- never: {{of: {{kind: Pod, labels: {{app: web}}}}, match: {{status: {{phase: Running}}}}, count: {count}, for: 5s}}"
+        ));
+        let mut story = Story::exact();
+        story.begin(10_000, 0);
+        story
+            .pod(11_000, Verb::Added, "web-1", "a", "Running")
+            .pod(12_000, Verb::Added, "web-2", "b", "Running")
+            .end(20_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{count}");
+    };
+    check("{$gt: 2}", "pass");
+    check("{$gt: 1}", "fail");
+    check("2", "fail");
+}
+
+#[test]
+fn always_a_state() {
+    let check = |changes: &[(u64, &str)], expected: &str| {
+        let scenario =
+            scenario("- always: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, for: 5s}");
+        let mut story = Story::exact();
+        story.begin(10_000, 0);
+        for (index, (at, phase)) in changes.iter().enumerate() {
+            let verb = match *phase {
+                "" => Verb::Deleted,
+                _ if index == 0 => Verb::Added,
+                _ => Verb::Modified,
+            };
+            story.pod(*at, verb, "lamp", "a", phase);
+        }
+        story.end(20_000, 0);
+        assert_eq!(story.told(&scenario).split(':').next(), Some(expected), "{changes:?}");
+    };
+    check(&[(10_000, "Running")], "pass");
+    check(&[(10_001, "Running")], "fail");
+    check(&[], "fail");
+    check(&[(10_000, "Running"), (14_999, "Failed")], "fail");
+    check(&[(10_000, "Running"), (15_000, "Failed")], "pass");
+    check(&[(10_000, "Running"), (14_000, "")], "fail");
+    check(&[(10_000, "Running"), (14_000, "Failed"), (14_000, "Running")], "pass");
+}
+
+#[test]
+fn unchanged_over_a_span() {
+    let check = |changes: &[(u64, &str)], expected: &str| {
+        let scenario = scenario("- unchanged: {of: {kind: Pod, name: lamp}, field: spec.nodeName, for: 5s}");
+        let mut story = Story::exact();
+        story
+            .pod(1_000, Verb::Added, "lamp", "b", "Running")
+            .pod(2_000, Verb::Modified, "lamp", "a", "Running")
+            .begin(10_000, 0);
+        for (at, node) in changes {
+            let verb = if *node == "gone" { Verb::Deleted } else { Verb::Modified };
+            story.pod(*at, verb, "lamp", node, "Running");
+        }
+        story.end(20_000, 0);
+        assert_eq!(story.told(&scenario), expected, "{changes:?}");
+    };
+    check(&[], "pass");
+    check(&[(12_000, "a")], "pass");
+    check(
+        &[(14_999, "b")],
+        "fail: spec.nodeName of lamp changed from \"a\" to: \"b\" at 14.999 s: Pod default/lamp (resourceVersion 102, Modified)",
+    );
+    check(&[(15_000, "b")], "pass");
+    check(
+        &[(12_000, "gone")],
+        "fail: spec.nodeName of lamp changed from \"a\" to: the object is gone at 12.000 s: Pod default/lamp (resourceVersion 102, Deleted)",
+    );
+}
+
+#[test]
+fn unchanged_needs_the_object() {
+    let scenario = scenario("- unchanged: {of: {kind: Pod, name: lamp}, field: spec.nodeName, for: 5s}");
+    let mut story = Story::exact();
+    story.begin(10_000, 0).pod(12_000, Verb::Added, "lamp", "a", "Running").end(20_000, 0);
+    assert!(story.told(&scenario).starts_with("fail"), "{}", story.told(&scenario));
+}
+
+#[test]
+fn order_of_instants() {
+    let steps = "- power: {board: a, do: cut}\n  as: outage\n- expect: {of: {kind: Event}, match: {reason: One}, from: start, within: 20s}\n  as: one\n- expect: {of: {kind: Event}, match: {reason: Two}, from: start, within: 20s}\n  as: two\n- order: [outage, one, two]";
+    let scenario = scenario(steps);
+    let check = |one: u64, two: u64, expected: &str| {
+        let mut story = Story::exact();
+        let power = Fact::Power { board: "a".into(), act: PowerAct::Cut, begun: Micros(5_000_000) };
+        if one < 5_000 {
+            story.event(one, "One", "One", 1);
+        }
+        story.begin(5_000, 0).fact(5_010, power).end(5_010, 0);
+        let mut events = [(one, "One"), (two, "Two")];
+        // Of two at once the one that is written first comes first.
+        if two < one {
+            events.reverse();
+        }
+        for (at, reason) in events.into_iter().filter(|(at, _)| *at >= 5_000) {
+            story.event(at, reason, reason, 1);
+        }
+        for index in 1..4 {
+            story.begin(8_000, index).end(8_000, index);
+        }
+        let verdict = &story.judged(&scenario).steps[3].1;
+        assert_eq!(verdict.outcome.name(), expected, "{one} {two} {:?}", verdict.message);
+    };
+    check(6_000, 7_000, "pass");
+    check(6_000, 6_000, "pass");
+    check(7_000, 6_000, "fail");
+    check(5_005, 6_000, "pass");
+    check(4_999, 6_000, "fail");
+}
+
+#[test]
+fn a_capture_gives_a_value_to_later_steps() {
+    let scenario = scenario(
+        "- capture: {of: {kind: Pod, labels: {app: web}}, fields: {pod: metadata.name}, within: 2s}\n- expect: {of: {kind: Pod, name: \"${pod}\"}, match: {spec: {nodeName: \"${a}\"}}, within: 1s}",
+    );
+    let mut story = Story::exact();
+    story
+        .begin(1_000, 0)
+        .pod(1_500, Verb::Added, "web-x7", "a", "Running")
+        .end(1_500, 0)
+        .begin(1_500, 1)
+        .end(1_500, 1);
+    let judged = story.judged(&scenario);
+    assert_eq!(judged.steps[0].1.captured["pod"], json!("web-x7"));
+    assert_eq!(judged.outcome.name(), "pass", "{:?}", judged.message);
+    let mut story = Story::exact();
+    story.pod(100, Verb::Added, "web-1", "a", "Running").pod(200, Verb::Added, "web-2", "a", "Running");
+    story.begin(1_000, 0).end(3_000, 0);
+    assert_eq!(
+        story.told(&scenario),
+        "fail: at 3.000 s: 2 objects are like that; a capture takes exactly one"
+    );
+}
