@@ -13,7 +13,6 @@ pub mod kinds;
 pub mod openapi;
 pub mod options;
 pub mod patch;
-mod quantity;
 pub mod scale;
 mod schema;
 pub mod status;

@@ -98,15 +98,15 @@ mod tests {
 
     #[test]
     fn defaults_and_known_values() {
-        let cases: &[(&[(&str, &str)], bool, FieldValidation)] = &[
-            (&[], false, FieldValidation::Warn),
+        let cases = [
+            (&[][..], false, FieldValidation::Warn),
             (&[("dryRun", "All")], true, FieldValidation::Warn),
             (&[("dryRun", ""), ("fieldValidation", "")], false, FieldValidation::Warn),
             (&[("fieldValidation", "Strict"), ("fieldManager", "x")], false, FieldValidation::Strict),
             (&[("fieldValidation", "Ignore")], false, FieldValidation::Ignore),
         ];
         for (pairs, dry_run, field_validation) in cases {
-            let expected = WriteOptions { dry_run: *dry_run, field_validation: *field_validation };
+            let expected = WriteOptions { dry_run, field_validation };
             assert_eq!(parse(pairs), Ok(expected), "{pairs:?}");
         }
     }

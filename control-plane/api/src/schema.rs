@@ -99,7 +99,7 @@ pub(crate) fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'stat
 
 fn parse(text: &'static str) -> BTreeMap<&'static str, Type> {
     let blocks = text.split("\n\n").filter(|block| block.starts_with("type "));
-    blocks.map(|block| parse_type(block)).map(|entry| (entry.name, entry)).collect()
+    blocks.map(parse_type).map(|entry| (entry.name, entry)).collect()
 }
 
 fn parse_type(block: &'static str) -> Type {

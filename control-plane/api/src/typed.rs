@@ -5,12 +5,12 @@
 //! empty optional fields left out, fields that are never omitted filled with their zero value. `managedFields` are
 //! dropped: nothing here keeps them.
 
+use control_plane_core::quantity::Quantity;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
 use serde_json::{Map, Value};
 
 use crate::json::Node;
-use crate::quantity::Quantity;
 use crate::schema::{self, Field, Shape, Type};
 
 /// A value read as a type, and the fields that were unknown or repeated.
@@ -207,9 +207,9 @@ impl Reader {
             other @ (Node::Bool(_) | Node::List(_) | Node::Object(_)) => other.into_value().to_string(),
         };
         match Quantity::parse(text.trim()) {
-            Ok(quantity) => Ok(Some(Value::from(quantity.canonical()))),
+            Ok(quantity) => Ok(Some(Value::from(quantity.to_string()))),
             Err(_) if self.any_quantity => Ok(Some(Value::from(text))),
-            Err(message) => Err(message.to_owned()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -377,7 +377,7 @@ fn bad_base64(text: &str) -> Option<usize> {
         return odd;
     }
     let padded = bytes[body.len()..].iter().all(|byte| *byte == b'=');
-    let whole = bytes.len() % 4 == 0 && padding <= 2 && padded;
+    let whole = bytes.len().is_multiple_of(4) && padding <= 2 && padded;
     if whole { None } else { Some(bytes.len() / 4 * 4) }
 }
 

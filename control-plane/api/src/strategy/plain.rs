@@ -183,11 +183,7 @@ pub(super) fn validate_update(kind: &Kind, old: &Value, new: &Value, causes: &mu
             if json::flag(old, &["immutable"]) {
                 for field in ["immutable", "data", "binaryData"] {
                     if old.get(field) != new.get(field) {
-                        let why = if field == "immutable" {
-                            "field is immutable when `immutable` is set"
-                        } else {
-                            "field is immutable when `immutable` is set"
-                        };
+                        let why = "field is immutable when `immutable` is set";
                         causes.push(Cause::forbidden(field, why));
                     }
                 }

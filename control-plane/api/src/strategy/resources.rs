@@ -3,13 +3,13 @@
 //! The kube32 dialect takes amounts that are no quantities (SCHED-20), and extended resources that are requested
 //! without a limit; otherwise the rules are Kubernetes'.
 
+use control_plane_core::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::names;
 use super::pod_spec::NOT_NEGATIVE;
 use crate::decode::Dialect;
 use crate::json;
-use crate::quantity::Quantity;
 use crate::status::Cause;
 
 /// Checks the `resources` of a container.
@@ -35,10 +35,10 @@ pub(super) fn validate(container: &Value, path: &str, dialect: Dialect, causes: 
                 let (Some(asked), Some(bound)) = (parse(amount), parse(limit)) else { continue };
                 let limit = limit.as_str().unwrap_or_default();
                 let field = format!("{path}.requests");
-                if bound_by_limit && !asked.equals(bound) {
+                if bound_by_limit && asked != bound {
                     let why = format!("must be equal to {name} limit of {limit}");
                     causes.push(Cause::invalid(field, amount, &why));
-                } else if asked.exceeds(bound) {
+                } else if asked > bound {
                     let why = format!("must be less than or equal to {name} limit of {limit}");
                     causes.push(Cause::invalid(field, amount, &why));
                 }
@@ -115,7 +115,7 @@ fn validate_amount(name: &str, amount: &Value, field: &str, dialect: Dialect, ca
     if quantity.is_negative() {
         causes.push(Cause::invalid(field, amount, NOT_NEGATIVE));
     }
-    if (!is_native(name) || name == "pods") && !quantity.is_integer() && dialect == Dialect::Kubernetes {
+    if (!is_native(name) || name == "pods") && !quantity.is_whole() && dialect == Dialect::Kubernetes {
         causes.push(Cause::invalid_text(field, &go_quantity(amount), "must be an integer"));
     }
 }

@@ -1,6 +1,7 @@
 //! Deployments, ReplicaSets, DaemonSets and Jobs: defaults, validation, and what an update may not change
 //! (DEPL-05, DEPL-09, DS-06, JOB-04).
 
+use control_plane_core::selectors::LabelSelector;
 use serde_json::{Map, Value, json};
 
 use super::pod_spec::{self, NOT_NEGATIVE};
@@ -363,24 +364,10 @@ fn amount(value: &Value, field: &str, causes: &mut Vec<Cause>) -> Option<i64> {
     }
 }
 
-/// Whether a selector object, which must not be empty, matches labels.
+/// Whether a selector object matches labels; an empty one does, a missing one does not.
 fn selects(selector: &Value, labels: &Map<String, Value>) -> bool {
-    let equal = json::object(selector, &["matchLabels"]);
-    let expressions = json::list(selector, &["matchExpressions"]);
-    let has_any = equal.is_some_and(|map| !map.is_empty()) || !expressions.is_empty();
-    let all_equal = equal.into_iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
-    let all_hold = expressions.iter().all(|expression| {
-        let have = labels.get(json::text(expression, &["key"]));
-        let listed = have.is_some_and(|have| json::list(expression, &["values"]).contains(have));
-        match json::text(expression, &["operator"]) {
-            "In" => listed,
-            "NotIn" => !listed,
-            "Exists" => have.is_some(),
-            "DoesNotExist" => have.is_none(),
-            _ => false,
-        }
-    });
-    has_any && all_equal && all_hold
+    let labels = Value::Object(labels.clone());
+    LabelSelector::from_object(selector).is_ok_and(|selector| selector.matches(&labels))
 }
 
 /// A map of texts as Go prints it with `%#v`.

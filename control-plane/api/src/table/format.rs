@@ -88,7 +88,7 @@ pub(super) fn duration(millis: i128) -> String {
     match seconds {
         ..=-2 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
-        ..120 => format!("{seconds}s"),
+        0..120 => format!("{seconds}s"),
         _ if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
         _ if minutes < 180 => format!("{minutes}m"),
         _ if hours < 8 => pair(hours, 'h', minutes % 60, 'm'),
