@@ -11,3 +11,5 @@ pub mod report;
 pub mod runner;
 pub mod suite;
 pub mod terminal;
+
+pub use rigor_rigs::process::end_with_parent;

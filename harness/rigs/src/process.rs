@@ -4,7 +4,9 @@
 //! signalling exclude each other. Dropping a `Process` kills it and waits for its end.
 
 use crate::spawn::spawn;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
+};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -52,6 +54,12 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Asks the kernel for SIGTERM when the process that started this one ends, as a test runner that is killed does.
+pub fn end_with_parent() {
+    // Where the kernel cannot, children are still ended with this process.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 
 /// A running (or ended) child process.

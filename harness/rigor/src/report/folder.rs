@@ -77,6 +77,7 @@ impl Folder {
     /// # Errors
     /// See [`ReportError`].
     pub fn write(&self, run: &RunReport, catalogue: &Catalogue) -> Result<(), ReportError> {
+        prune(&self.path.join("evidence"));
         self.write_events(run).map_err(|error| self.cannot("events.jsonl", error))?;
         let report = serde_saphyr::to_string(&conformance(run, catalogue))
             .map_err(|error| ReportError::Form { name: "report.yaml", error: error.to_string() })?;
@@ -104,4 +105,15 @@ impl Folder {
     fn cannot(&self, name: &str, error: io::Error) -> ReportError {
         ReportError::Write { path: self.path.join(name).display().to_string(), error }
     }
+}
+
+/// Removes folders without anything in them: those of trials whose evidence nobody wants.
+fn prune(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            prune(&entry.path());
+        }
+    }
+    // One that still holds something stays.
+    let _ = fs::remove_dir(dir);
 }

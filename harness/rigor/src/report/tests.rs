@@ -114,13 +114,17 @@ fn a_folder_holds_this_run_and_nothing_older() {
     std::fs::write(path.join("junit.xml"), "old").unwrap();
     std::fs::write(path.join("notes.txt"), "a person's").unwrap();
     let folder = Folder::make(&path).unwrap();
+    std::fs::create_dir_all(folder.evidence("node/passed")).unwrap();
+    std::fs::create_dir_all(folder.evidence("node/failed")).unwrap();
+    std::fs::write(folder.evidence("node/failed").join("events.txt"), "").unwrap();
     folder.write(&run(), &catalogue()).unwrap();
+    assert!(folder.evidence("node/failed").exists() && !folder.evidence("node/passed").exists());
     let mut names: Vec<_> = std::fs::read_dir(&path)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["events.jsonl", "junit.xml", "notes.txt", "report.yaml"]);
+    assert_eq!(names, ["events.jsonl", "evidence", "junit.xml", "notes.txt", "report.yaml"]);
     let events = std::fs::read_to_string(path.join("events.jsonl")).unwrap();
     assert_eq!(events.lines().count(), history().len());
     assert!(

@@ -165,12 +165,6 @@ fn step_name(step: &Step) -> String {
 fn keep_evidence(trial: &Trial<'_>, report: &mut TrialReport, saved: Result<(), Infra>) {
     if report.outcome == Outcome::Pass && !trial.keep {
         let _ = std::fs::remove_dir_all(&trial.evidence);
-        // The folders above it, as far as nothing else is in them.
-        for dir in trial.evidence.ancestors().skip(1) {
-            if std::fs::remove_dir(dir).is_err() {
-                break;
-            }
-        }
         return;
     }
     report.evidence = Some(trial.evidence.clone());
