@@ -340,6 +340,31 @@ fn depl_06_the_progress_deadline_has_two_edges() {
 }
 
 #[test]
+fn depl_06_every_progress_gives_a_full_deadline() {
+    // ready and available at once, or ready long before it is available
+    for (min_ready, last, end) in
+        [(0, None, "NewReplicaSetAvailable"), (60, Some(s(5.0)), "ReplicaSetUpdated")]
+    {
+        let mut world = world_with(deployment(2));
+        change_spec(&mut world, |spec| {
+            spec["progressDeadlineSeconds"] = 5.into();
+            spec["minReadySeconds"] = min_ready.into();
+        });
+        world.deploy("web");
+        world.deploy("web");
+        for (name, deadline) in standing(&world).into_iter().zip([Some(s(5.0)), last]) {
+            world.pass(s(3.0));
+            let waiting = world.deploy("web");
+            assert_eq!(waiting.look_again, Some(world.now.mono + s(2.0)), "no progress");
+            world.start(&name);
+            let decision = world.deploy("web");
+            assert_eq!(decision.look_again.map(|at| at - world.now.mono), deadline, "one more is ready");
+        }
+        assert_eq!(reason(&world, "Progressing"), end);
+    }
+}
+
+#[test]
 fn depl_06_min_ready_seconds_delay_availability() {
     let mut world = world_with(deployment(1));
     change_spec(&mut world, |spec| spec["minReadySeconds"] = 10.into());

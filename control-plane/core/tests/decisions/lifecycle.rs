@@ -583,7 +583,7 @@ fn follow(course: &Course) -> (World, Timestamp, Option<Timestamp>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn node_03_07_08_no_course_leaves_its_windows(course in courses(false)) {

@@ -729,6 +729,10 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn sched_56_concurrent_creates_see_each_other_through_assumed_bindings(
