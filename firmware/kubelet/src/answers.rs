@@ -1,103 +1,20 @@
-//! What the server's answers mean. An answer is read as it comes; of its body only a bounded part is ever
-//! held, and a body that is too large or cannot be read counts as none: the status code has said enough.
+//! What the server's answers mean. An answer is read as it comes, and a body that cannot be read counts as
+//! none. Every refusal ends in another try later, but for those that say the object is not ours (KLET-08).
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
+use crate::flight::{Flight, Intent, Listing, is_version};
 use crate::http::{Head, Piece};
 use crate::kubelet::{Kubelet, Registration};
-use crate::node::{Figures, NodeObject, View};
+use crate::node::NodeObject;
 use crate::pod::Stage;
-use crate::split::{Cut, ListSplitter};
+use crate::split::Cut;
 use crate::wall::Wall;
-use crate::wire::{AnyObject, Pod};
+use crate::wire::Pod;
 
-/// Most of a body that is kept, in bytes.
-const MAX_BODY: usize = 8 * 1024;
 /// Longest wait before something refused is tried again, in milliseconds.
 const LONGEST_RETRY: u64 = 10_000;
-
-/// What a request was made for.
-#[derive(Debug)]
-pub(crate) enum Intent {
-    CreateNode,
-    AdoptNode,
-    ReadNode,
-    NodeStatus { figures: Figures, view: View },
-    CreateLease,
-    RenewLease,
-    ListPods,
-    PodStatus { uid: String, hashes: [u32; 8] },
-    DeletePod { uid: String },
-    Event { name: String },
-}
-
-/// A list of pods while it is read.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    splitter: ListSplitter,
-    /// Pods this board does not know yet; admitted in order once all are here.
-    pub(crate) unknown: Vec<Pod>,
-    /// Some pod could not be looked at: nothing may be concluded from absence.
-    pub(crate) incomplete: bool,
-    pub(crate) version: String,
-}
-
-/// The request that is on its way.
-#[derive(Debug)]
-pub(crate) struct Flight {
-    intent: Intent,
-    /// When it was sent, in milliseconds.
-    pub(crate) sent: u64,
-    /// When it is given up, in milliseconds.
-    pub(crate) until: u64,
-    head: Option<Head>,
-    body: Vec<u8>,
-    oversized: bool,
-    listing: Listing,
-}
-
-impl Flight {
-    /// Sent just now.
-    pub(crate) fn new(intent: Intent, millis: u64, timeout: u64) -> Flight {
-        Flight {
-            intent,
-            sent: millis,
-            until: millis + timeout,
-            head: None,
-            body: Vec::new(),
-            oversized: false,
-            listing: Listing::default(),
-        }
-    }
-
-    /// Whether it renews the lease.
-    pub(crate) fn is_renewal(&self) -> bool {
-        matches!(self.intent, Intent::CreateLease | Intent::RenewLease)
-    }
-
-    fn keep(&mut self, bytes: &[u8]) {
-        if self.oversized
-            || self.body.len() + bytes.len() > MAX_BODY
-            || self.body.try_reserve_exact(bytes.len()).is_err()
-        {
-            self.oversized = true;
-            self.body = Vec::new();
-        } else {
-            self.body.extend_from_slice(bytes);
-        }
-    }
-
-    fn object(&self) -> AnyObject {
-        serde_json::from_slice(&self.body).unwrap_or_default()
-    }
-}
-
-/// Whether a resourceVersion can stand in a path.
-pub(crate) fn is_version(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric())
-}
 
 impl Kubelet {
     /// Bytes came over the connection of requests.

@@ -8,10 +8,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::answers::Flight;
 use crate::claims::{Ledger, Unit};
 use crate::config::Config;
 use crate::events::Events;
+use crate::flight::Flight;
 use crate::heap::Heap;
 use crate::link::{Link, LinkState};
 use crate::node::{Figures, View};

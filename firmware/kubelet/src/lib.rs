@@ -14,6 +14,7 @@ mod claims;
 mod config;
 mod container;
 mod events;
+mod flight;
 mod heap;
 mod http;
 mod json;

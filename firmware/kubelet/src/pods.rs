@@ -6,8 +6,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::answers::Listing;
 use crate::events::Regarding;
+use crate::flight::Listing;
 use crate::kubelet::Kubelet;
 use crate::node::MAX_PODS;
 use crate::pod::{Happening, PodWorker, Rejection, Stage, Surroundings};
@@ -52,8 +52,8 @@ impl Kubelet {
             (!ran, pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone())
         };
         unknown.sort_by_key(order);
-        for pod in &unknown {
-            self.see_pod(pod, true);
+        for pod in unknown {
+            self.see_pod(&pod, true);
         }
         self.sync.take_list(version);
     }
@@ -75,12 +75,6 @@ impl Kubelet {
         }
         if pod.spec.node_name != self.config.node_name {
             return self.forget_pod(&metadata.uid, "not bound to this node any more");
-        }
-        let namesake = |known: &&PodWorker| {
-            known.name == metadata.name && known.namespace == metadata.namespace && known.uid != metadata.uid
-        };
-        if let Some(old) = self.pods.iter().find(namesake).map(|old| old.uid.clone()) {
-            self.forget_pod(&old, "replaced by another of its name");
         }
         let Some(index) = self.pods.iter().position(|known| known.uid == metadata.uid) else {
             return self.see_new_pod(pod);

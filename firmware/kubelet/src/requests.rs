@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::answers::{Flight, Intent};
+use crate::flight::{Flight, Intent};
 use crate::http::{Content, Method, Request};
 use crate::json::Json;
 use crate::kubelet::{Kubelet, Registration};

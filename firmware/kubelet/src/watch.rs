@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::answers::is_version;
+use crate::flight::is_version;
 use crate::http::{Head, Piece, Request};
 use crate::kubelet::{Kubelet, Retry};
 use crate::link::LinkState;

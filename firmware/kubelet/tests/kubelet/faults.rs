@@ -220,6 +220,33 @@ fn an_oversized_pod_harms_no_other() {
     check_recovered(world, &container);
 }
 
+/// A pod that grows too large to be looked at goes on running: an incomplete list proves no absence.
+#[test]
+fn a_pod_that_became_oversized_goes_on() {
+    let (mut world, container) = running();
+    world.api.edit_pod("p", |pod| pod["metadata"]["annotations"] = json!({"x": "y".repeat(50_000)}));
+    world.run(100);
+    world.api.oldest = world.api.version;
+    world.close_connections();
+    world.run(3000);
+    assert!(world.said("list of pods: an item is oversized, skipped"));
+    assert_eq!(world.kubelet.reserved_bytes(), 8192);
+    world.api.edit_pod("p", |pod| pod["metadata"]["annotations"] = json!({}));
+    check_recovered(world, &container);
+}
+
+/// The server was set back to an earlier state: versions start over, and the pods are the same.
+#[test]
+fn versions_that_start_over() {
+    let (mut world, container) = running();
+    world.api.version = 10;
+    world.api.history.clear();
+    world.api.edit_pod("p", |_| {});
+    world.inject_watch(b"{\"type\":\"ERROR\",\"object\":{\"code\":410,\"message\":\"gone\"}}\n");
+    world.run(2000);
+    check_recovered(world, &container);
+}
+
 #[test]
 fn answers_that_are_no_answers() {
     let check = |answer: &[u8]| {

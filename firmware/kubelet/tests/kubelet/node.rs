@@ -219,6 +219,30 @@ fn a_report_never_says_less_than_the_pods_it_covers() {
     assert_eq!(world.allocatable("memory"), 204_800 - 8 * 8192);
 }
 
+/// What the pods hold is not known before they are listed; but a list that fails does not keep a board away.
+#[test]
+fn the_first_report_waits_for_the_first_list_and_not_for_ever() {
+    let ready_after = |failures: u32| {
+        let mut api = Api::new("a");
+        let mut left = failures;
+        api.put_pod(pod("p", "pause", "64Ki"));
+        api.rule = Some(Box::new(move |request| {
+            let hit = request.path.contains("/pods?fieldSelector") && left > 0;
+            left -= u32::from(hit);
+            hit.then(|| crate::api::Fault::Status(500, crate::api::failure(500).1))
+        }));
+        let mut world = World::with(config(json!({})), api);
+        let took = world.run_until(5000, |world| world.said("kubelet ready"));
+        (took, world.allocatable("memory"))
+    };
+    let (took, memory) = ready_after(1);
+    assert!((400..1000).contains(&took), "{took}");
+    assert_eq!(memory, 204_800 - 65_536);
+    let (took, memory) = ready_after(100);
+    assert!((2000..2500).contains(&took), "{took}");
+    assert_eq!(memory, 204_800);
+}
+
 #[test]
 fn memory_pressure_shows() {
     let mut world = World::ready();

@@ -358,7 +358,7 @@ fn a_pod_that_was_moved_stops_here() {
     };
     world.api.edit_pod("p", evict);
     world.run(1000);
-    assert_eq!(world.kubelet.reserved_bytes(), 0);
+    assert_eq!((world.kubelet.reserved_bytes(), world.allocatable("memory")), (0, 204_800));
     assert_eq!(world.api.seen("PATCH", "/pods/").count(), writes, "the board wrote to a pod of another");
     assert_eq!(world.api.seen("DELETE", "/pods/").count(), 0);
     world.api.edit_pod("p", |pod| pod["spec"]["nodeName"] = json!("a"));
@@ -388,6 +388,67 @@ fn a_board_that_was_away_drops_what_was_moved() {
     assert_eq!(world.container("stays")["restartCount"], 0);
     let bad = world.api.requests.iter().filter(|r| r.at > from && r.path.contains("/pods/moved"));
     assert_eq!(bad.count(), 0);
+}
+
+/// The same within the life of one watch, which after a short cut stands but is deaf.
+#[test]
+fn a_short_cut_is_enough_to_ask_anew() {
+    let mut world = World::ready();
+    world.watches_end = false;
+    world.api.put_pod(pod("p", "pause", "8Ki"));
+    world.run(1000);
+    world.link_up = false;
+    world.api.edit_pod("p", |pod| pod["spec"]["nodeName"] = json!("b"));
+    world.run(12_000);
+    world.link_up = true;
+    world.run_until(8000, |world| world.kubelet.reserved_bytes() == 0);
+}
+
+/// A watch that is slower than the answers shows the past, and the past changes nothing.
+#[test]
+fn a_slow_watch_does_not_confuse() {
+    let mut world = World::ready();
+    world.watch_delay = 70;
+    world.api.put_pod(pod_with("p", json!({"args": ["exit:0"]}), json!({"restartPolicy": "Never"})));
+    world.api.put_pod(pod("q", "pause", "8Ki"));
+    world.run(2000);
+    assert_eq!((world.phase("p"), world.phase("q")), ("Succeeded", "Running"));
+    assert_eq!(world.api.seen("PATCH", "/pods/p/status").count(), 2);
+    assert_eq!(world.api.seen("PATCH", "/pods/q/status").count(), 2);
+    world.api.delete_gracefully("p");
+    world.api.delete_gracefully("q");
+    world.run(2000);
+    assert!(world.api.pods.is_empty());
+    assert_eq!(world.api.seen("DELETE", "/pods/").count(), 2);
+    assert_eq!(world.console.iter().filter(|(_, line)| line.ends_with("container c started")).count(), 2);
+}
+
+/// KLET-02: Pending with ContainerCreating has been seen before anything runs.
+#[test]
+fn nothing_starts_before_its_pending_status_is_taken() {
+    let mut world = World::ready();
+    world.api.rule =
+        Some(Box::new(|request| request.path.ends_with("/p/status").then_some(Fault::Slow(300))));
+    world.api.put_pod(pod("p", "pause", "8Ki"));
+    let took = world.run_until(2000, |world| world.said("pod default/p container c started"));
+    assert!((300..400).contains(&took), "{took}");
+}
+
+/// What ran before the power went comes first when there is not room for all.
+#[test]
+fn after_a_power_cycle_what_ran_before_comes_first() {
+    let mut world = World::ready();
+    world.api.put_pod(pod("z", "pause", "150Ki"));
+    world.run(1000);
+    world.api.rule = Some(Box::new(|_| Some(Fault::Ignored)));
+    let mut late = pod("b", "pause", "150Ki");
+    late["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
+    world.deafen_watch();
+    world.api.put_pod(late);
+    world.api.rule = None;
+    world.power_cycle(1000);
+    world.run(2000);
+    assert_eq!((world.phase("z"), world.phase("b")), ("Running", "Failed"));
 }
 
 /// KLET-08: a refused status write is how a board without a watch learns it.

@@ -39,6 +39,8 @@ pub struct World {
     /// Whether watches end when the kubelet asked them to.
     pub watches_end: bool,
     pub link_up: bool,
+    /// How much later than answers the watch speaks.
+    pub watch_delay: u64,
     power: bool,
     boot_at: u64,
     boots: u64,
@@ -77,6 +79,7 @@ impl World {
             server_up: true,
             watches_end: true,
             link_up: true,
+            watch_delay: 0,
             power: true,
             boot_at: 0,
             boots: 1,
@@ -316,7 +319,7 @@ impl World {
                 .map(|(_, line)| format!("{line}\n"))
                 .collect();
             for line in fresh {
-                self.send(conn, Delivery::ToBoard(chunk(line.as_bytes())));
+                self.send_later(conn, Delivery::ToBoard(chunk(line.as_bytes())), LATENCY + self.watch_delay);
             }
             self.wires[conn].watch = Some((self.api.version.max(told), until));
         }
