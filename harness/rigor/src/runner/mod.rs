@@ -5,6 +5,8 @@ mod fill;
 mod played;
 mod ready;
 mod requests;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 pub use trial::{Open, Trial, run_trial};
