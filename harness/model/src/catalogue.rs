@@ -204,7 +204,7 @@ fn read_row(row: &Node, area: &str, reader: &mut Reader<'_>) -> Option<Requireme
             Some(_) | None => Feature::Core,
         },
         must: reader.text(fields.get("must")?)?,
-        bounds: bounds.into_iter().filter_map(|node| read_bound(node, reader)).collect(),
+        bounds: bounds.iter().filter_map(|node| read_bound(node, reader)).collect(),
         note: fields.get("note").and_then(|node| reader.text(node)),
     })
 }

@@ -4,6 +4,7 @@
 //! its place and a remedy.
 
 pub mod act;
+pub mod capability;
 pub mod catalogue;
 pub mod constants;
 pub mod duration;
@@ -24,11 +25,12 @@ pub mod template;
 mod verbs;
 pub mod yaml;
 
+pub use capability::Capability;
 pub use catalogue::{Catalogue, Profile};
 pub use constants::{Constant, Constants};
 pub use mistake::{Mistake, Mistakes};
 pub use report::{Margins, Outcome};
 pub use rig::{Rig, RigKind};
-pub use scenario::{Capability, Head, Scenario};
+pub use scenario::{Head, Scenario};
 pub use step::{Files, Section, Step};
 pub use verbs::{Action, Class, Verb};

@@ -32,8 +32,9 @@ impl Mistake {
     }
 }
 
-/// All mistakes of one file. As a miette diagnostic it shows each with the source around it; as plain
-/// text ([`fmt::Display`]) a line a mistake: `FILE:LINE:COLUMN: what is wrong; what would be right`.
+/// All mistakes of one file. As a miette diagnostic it shows each with the source around it. As plain
+/// text it says how many there are (`{}`), or each on a line of its own (`{:#}`):
+/// `FILE:LINE:COLUMN: what is wrong; what would be right`.
 #[derive(Debug, Clone)]
 pub struct Mistakes {
     file: String,
@@ -86,6 +87,12 @@ pub fn place(source: &str, offset: usize) -> (usize, usize) {
 
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return match self.list.len() {
+                1 => write!(f, "{} has a mistake", self.file),
+                many => write!(f, "{} has {many} mistakes", self.file),
+            };
+        }
         for (index, mistake) in self.iter().enumerate() {
             let (line, column) = self.place(mistake.span.start);
             if index > 0 {
@@ -143,7 +150,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// `did you mean …?`, or else all the candidates.
-pub fn suggestion<'a>(word: &str, candidates: &[&'a str]) -> String {
+pub fn suggestion(word: &str, candidates: &[&str]) -> String {
     match nearest(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if candidates.is_empty() => "there is none here".to_owned(),

@@ -84,10 +84,11 @@ impl Path {
             Segment::Key(key) => value.get(key),
             Segment::Index(index) => value.get(index),
             Segment::Where(pairs) => value.as_array()?.iter().find(|element| {
-                pairs.iter().all(|(key, text)| match element.get(key) {
-                    Some(Value::String(found)) => found == text,
-                    Some(other) => other.to_string() == *text,
-                    None => false,
+                pairs.iter().all(|(key, text)| {
+                    element.get(key).is_some_and(|found| match found.as_str() {
+                        Some(found) => found == text,
+                        None => serde_json::from_str(text).is_ok_and(|wanted: Value| wanted == *found),
+                    })
                 })
             }),
         })

@@ -215,17 +215,17 @@ impl<'a> Reader<'a> {
     /// A regular expression, as text; names in it are filled in later, so only whole ones are checked.
     pub fn regex(&mut self, node: &Node) -> Option<String> {
         let text = self.text(node)?;
-        if crate::template::names(&text).is_empty() {
-            if let Err(error) = regex::Regex::new(&text) {
-                let why = error.to_string();
-                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                self.wrong(
-                    &node.span,
-                    format!("no regular expression: {why}"),
-                    "escape special characters with a backslash, in single quotes",
-                );
-                return None;
-            }
+        if crate::template::names(&text).is_empty()
+            && let Err(error) = regex::Regex::new(&text)
+        {
+            let why = error.to_string();
+            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            self.wrong(
+                &node.span,
+                format!("no regular expression: {why}"),
+                "escape special characters with a backslash, in single quotes",
+            );
+            return None;
         }
         Some(text)
     }
@@ -292,17 +292,16 @@ impl<'a> Reader<'a> {
 
     /// A written-out duration (no constants).
     pub fn duration(&mut self, node: &Node) -> Option<Duration> {
-        match self.length(node, Some(&[]))? {
-            Length::Fixed(length) => Some(length),
-            other => {
-                self.wrong(
-                    &node.span,
-                    format!("`{other}` is not a plain duration"),
-                    "write for example 15s or 500ms",
-                );
-                None
-            }
+        let length = self.length(node, Some(&[]))?;
+        if let Length::Fixed(length) = length {
+            return Some(length);
         }
+        self.wrong(
+            &node.span,
+            format!("`{length}` is not a plain duration"),
+            "write for example 15s or 500ms",
+        );
+        None
     }
 
     /// A written-out duration of whole seconds.

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::capability::{CAPABILITY_NAMES, Capability};
 use crate::constants::Constants;
 use crate::mistake::Mistakes;
 use crate::reader::{Fields, Reader, word};
-use crate::scenario::{
-    API_VERSION, CAPABILITY_NAMES, Capability, check_kind, read_capabilities, read_constants, read_name,
-};
+use crate::scenario::{API_VERSION, check_kind, read_capabilities, read_constants, read_name};
 use crate::shape::{Field, FieldType, Shape};
 use crate::yaml::{self, Node};
 

@@ -107,11 +107,13 @@ pub(crate) fn unroll(
             return;
         }
         let number = format!("{prefix}{}", index + 1);
-        let structure = match &item.kind {
-            Kind::Map(entries) if entries.len() == 1 => Verb::named(&entries[0].key)
-                .filter(|verb| verb.class() == Class::Structure)
-                .zip(Some(&entries[0].value)),
-            _ => None,
+        let structure = if let Kind::Map(entries) = &item.kind
+            && let [entry] = entries.as_slice()
+        {
+            let verb = Verb::named(&entry.key).filter(|verb| verb.class() == Class::Structure);
+            verb.zip(Some(&entry.value))
+        } else {
+            None
         };
         match structure {
             Some((Verb::Repeat, body)) => {
@@ -300,17 +302,16 @@ impl<'s> Context<'_, 's> {
     fn expr(&mut self, node: &Node) -> Option<Expr> {
         let all: Vec<&str> = self.scope.all_names.iter().map(String::as_str).collect();
         let expr = self.reader.expr(node, Some(&all))?;
-        if let Expr::Instant(instant) = &expr {
-            if let Some(later) =
+        if let Expr::Instant(instant) = &expr
+            && let Some(later) =
                 instant.step_names().into_iter().find(|name| !self.scope.names.contains(*name))
-            {
-                self.reader.wrong(
-                    &node.span,
-                    format!("`{later}` names this step or a later one"),
-                    "refer to steps further up only",
-                );
-                return None;
-            }
+        {
+            self.reader.wrong(
+                &node.span,
+                format!("`{later}` names this step or a later one"),
+                "refer to steps further up only",
+            );
+            return None;
         }
         Some(expr)
     }
@@ -392,20 +393,17 @@ fn moved(node: Node, span: &Range<usize>) -> Node {
                 })
                 .collect(),
         ),
-        other => other,
+        plain @ (Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_)) => plain,
     };
     Node { span: span.clone(), kind }
 }
 
 /// Where a key that stands beside a verb may have been meant to stand.
 fn inner_key(verb: Verb, key: &str) -> Option<String> {
-    match verb.value() {
-        crate::shape::FieldType::Shape(shape) if shape.keys().contains(&key) => Some(format!(
-            "`{key}` belongs inside `{}`: indent it further, or move it into the braces",
-            verb.name()
-        )),
-        _ => None,
-    }
+    let crate::shape::FieldType::Shape(shape) = verb.value() else { return None };
+    shape.keys().contains(&key).then(|| {
+        format!("`{key}` belongs inside `{}`: indent it further, or move it into the braces", verb.name())
+    })
 }
 
 /// Reads `parallel`: acts only.

@@ -71,10 +71,10 @@ pub(crate) fn check_status(reader: &mut Reader<'_>, mapping: &Node) {
     if mapping.get("type").is_none() {
         return;
     }
-    if let Some(status) = mapping.get("status") {
-        if matches!(status.kind, Kind::Bool(_) | Kind::Number(_)) {
-            refuse(reader, "status", status);
-        }
+    if let Some(status) = mapping.get("status")
+        && matches!(status.kind, Kind::Bool(_) | Kind::Number(_))
+    {
+        refuse(reader, "status", status);
     }
 }
 
@@ -82,7 +82,9 @@ fn refuse(reader: &mut Reader<'_>, key: &str, node: &Node) {
     let right = match &node.kind {
         Kind::Bool(true) if key == "status" => "True".to_owned(),
         Kind::Bool(false) if key == "status" => "False".to_owned(),
-        _ => node.to_value().to_string(),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
+            reader.source().get(node.span.clone()).unwrap_or_default().to_owned()
+        }
     };
     reader.wrong(
         &node.span,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rigor_model::Capability;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::constants::Constant;
-use rigor_model::scenario::Capability;
 use rigor_model::shape::FieldType;
 use rigor_model::{Rig, Scenario, Verb};
 
@@ -12,7 +12,7 @@ const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
 const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
 
 fn catalogue() -> Catalogue {
-    Catalogue::parse("suites/requirements.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    Catalogue::parse("suites/requirements.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_whole_file_of_the_reference_is_right() {
     let end = begin + REFERENCE[begin..].find("```").expect("its end");
     let scenarios =
         Scenario::parse("example.yaml", &REFERENCE[begin..end], &catalogue(), &|_| Err("no files".into()))
-            .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
     assert_eq!(scenarios[0].plan.len(), 8);
     let needs: Vec<&str> = scenarios[0].needs.iter().map(|need| need.name()).collect();
     assert_eq!(needs, ["power"]);
@@ -70,7 +70,7 @@ fn the_steps_of_the_reference_are_right() {
             "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: x, requirements: [NODE-03], profile: kube32}}\nspec:\n  rig: {{boards: 2}}\n  steps:\n{indented}"
         );
         let scenarios = Scenario::parse("snippet.yaml", &source, &catalogue(), &|_| Err("no files".into()))
-            .unwrap_or_else(|mistakes| panic!("{snippet}\n{mistakes}"));
+            .unwrap_or_else(|mistakes| panic!("{snippet}\n{mistakes:#}"));
         verbs.extend(scenarios[0].plan.iter().map(|step| step.action.verb()));
     }
     assert!(verbs.contains(&Verb::Bind) && verbs.contains(&Verb::Node));

@@ -120,10 +120,11 @@ impl Index {
             }
             Fact::Request { sent, method, status, response, .. } => {
                 self.requests.push(record);
-                if method == "POST" && *status == 201 {
-                    if let Some(created) = response.as_ref().and_then(resource_version) {
-                        self.creations.insert(created, (record, *sent, at));
-                    }
+                if method == "POST"
+                    && *status == 201
+                    && let Some(created) = response.as_ref().and_then(resource_version)
+                {
+                    self.creations.insert(created, (record, *sent, at));
                 }
             }
             Fact::Console { board, .. } => self.console.entry(board.clone()).or_default().push(record),

@@ -257,28 +257,31 @@ pub(crate) fn states(
     changes
 }
 
-/// How a field's value changes over time, object by object. `None` is a field, or an object, that is not there.
+/// A field at some time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FieldState<'a> {
+    pub when: Interval,
+    pub record: usize,
+    /// Whether the object is there, and selected.
+    pub there: bool,
+    /// Nothing if the object has no such field.
+    pub value: Option<&'a Value>,
+}
+
+/// How a field's value changes over time, object by object.
 pub(crate) fn field_values<'a>(
     view: &View<'a>,
     selection: &Selection,
     field: &Path,
-) -> Vec<(&'a ObjectKey, Vec<(Interval, usize, bool, Option<&'a Value>)>)> {
-    selection
-        .objects(view)
-        .into_iter()
-        .map(|(key, versions)| {
-            let values = versions
-                .iter()
-                .map(|version| {
-                    let body = view.object(version);
-                    let there = !version.gone && selection.selects(body);
-                    let value = if there { field.get(body) } else { None };
-                    (view.interval(version), version.record, there, value)
-                })
-                .collect();
-            (key, values)
-        })
-        .collect()
+) -> Vec<(&'a ObjectKey, Vec<FieldState<'a>>)> {
+    let state = |version: &'a Version| {
+        let body = view.object(version);
+        let there = !version.gone && selection.selects(body);
+        let value = if there { field.get(body) } else { None };
+        FieldState { when: view.interval(version), record: version.record, there, value }
+    };
+    let objects = selection.objects(view).into_iter();
+    objects.map(|(key, versions)| (key, versions.iter().map(state).collect())).collect()
 }
 
 /// Everything that happened, oldest first.

@@ -112,11 +112,11 @@ impl<'a> View<'a> {
             earliest = earliest.max(version.at - delivery.as_duration());
         }
         let Some(resource_version) = version.resource_version else { return Interval::new(earliest, latest) };
-        if let Some((record, sent, at)) = index.creations.get(&resource_version) {
-            if *record < self.end {
-                earliest = earliest.max(*sent);
-                latest = latest.min(*at);
-            }
+        if let Some((record, sent, at)) = index.creations.get(&resource_version)
+            && *record < self.end
+        {
+            earliest = earliest.max(*sent);
+            latest = latest.min(*at);
         }
         let pulses = &index.pulses[..index.pulses.partition_point(|pulse| pulse.record < self.end)];
         if index.pulses_fell {

@@ -319,14 +319,10 @@ fn target(
         Some(node) => kind(context, node),
         None => default,
     };
-    if let (Some(kind), Some(namespace)) = (kind, fields.get("namespace")) {
-        if !kind.namespaced {
-            context.reader.wrong(
-                &namespace.span,
-                format!("a {} has no namespace", kind.kind),
-                "leave it out",
-            );
-        }
+    if let (Some(kind), Some(namespace)) = (kind, fields.get("namespace"))
+        && !kind.namespaced
+    {
+        context.reader.wrong(&namespace.span, format!("a {} has no namespace", kind.kind), "leave it out");
     }
     let name = text(context, fields.get("name")?);
     Some(Target { kind: kind?, name: name? })

@@ -210,16 +210,17 @@ pub(crate) fn order(context: &mut Context<'_, '_>, node: &Node) -> Option<Order>
     }
     let names: Vec<Option<String>> = items
         .iter()
-        .map(|item| match context.instant(item)? {
-            Instant::Named(name) => Some(name),
-            other => {
-                context.reader.wrong(
-                    &item.span,
-                    format!("`{other}` is no step's name"),
-                    "order takes names that steps got by `as:`",
-                );
-                None
+        .map(|item| {
+            let instant = context.instant(item)?;
+            if let Instant::Named(name) = instant {
+                return Some(name);
             }
+            context.reader.wrong(
+                &item.span,
+                format!("`{instant}` is no step's name"),
+                "order takes names that steps got by `as:`",
+            );
+            None
         })
         .collect();
     Some(Order { names: names.into_iter().collect::<Option<_>>()? })

@@ -23,10 +23,10 @@ pub(super) fn bare(text: &str, span: &Range<usize>, mistakes: &mut Vec<Mistake>)
         );
         return Kind::Text(text.to_owned());
     }
-    if is_plain_decimal(text) {
-        if let Ok(number) = text.parse::<serde_json::Number>() {
-            return Kind::Number(number);
-        }
+    if is_plain_decimal(text)
+        && let Ok(number) = text.parse::<serde_json::Number>()
+    {
+        return Kind::Number(number);
     }
     if is_odd_number(text) {
         mistakes.push(

@@ -130,11 +130,11 @@ impl Bench<'_, '_> {
                     format!("{place} was answered {status}, not {wanted}: {}", said(response.as_ref()));
                 return Verdict::because(Outcome::Fail, text);
             }
-            if let Some(pattern) = body {
-                if let Some(difference) = self.difference(pattern, response.as_ref()) {
-                    let text = format!("{place} was answered {status}, but {difference}");
-                    return Verdict::because(Outcome::Fail, text);
-                }
+            if let Some(pattern) = body
+                && let Some(difference) = self.difference(pattern, response.as_ref())
+            {
+                let text = format!("{place} was answered {status}, but {difference}");
+                return Verdict::because(Outcome::Fail, text);
             }
         }
         self.done(facts)

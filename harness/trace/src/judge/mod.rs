@@ -160,10 +160,10 @@ impl<'s> Judge<'s> {
             self.scenario.boards.iter().map(|board| (board.clone(), Value::String(board.clone()))).collect();
         values.insert("namespace".to_owned(), Value::String(history.index().namespace().to_owned()));
         for (earlier, step) in self.scenario.plan.iter().enumerate().take(index) {
-            if let Action::Capture(_) = step.action {
-                if let StepState::Settled(verdict) = self.step(earlier, history, history.last_at()) {
-                    values.extend(verdict.captured);
-                }
+            if let Action::Capture(_) = step.action
+                && let StepState::Settled(verdict) = self.step(earlier, history, history.last_at())
+            {
+                values.extend(verdict.captured);
             }
         }
         values

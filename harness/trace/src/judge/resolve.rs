@@ -65,10 +65,10 @@ impl Bench<'_, '_> {
             if step.name.as_deref() == Some(name) {
                 return self.of_step(index, name);
             }
-            if let Action::Parallel(acts) = &step.action {
-                if let Some(act) = acts.iter().find(|act| act.name.as_deref() == Some(name)) {
-                    return self.instant_of_act(index, &act.action, name);
-                }
+            if let Action::Parallel(acts) = &step.action
+                && let Some(act) = acts.iter().find(|act| act.name.as_deref() == Some(name))
+            {
+                return self.instant_of_act(index, &act.action, name);
             }
         }
         Err(Unresolved::new(format!("no step before this one is called `{name}`")))

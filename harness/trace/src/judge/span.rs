@@ -20,7 +20,7 @@ impl Bench<'_, '_> {
     pub(super) fn never(&self, never: &Never) -> StepState {
         let (look, from, until) = match self.prepared(&never.what, &never.span) {
             Ok(prepared) => prepared,
-            Err(state) => return state,
+            Err(why) => return self.cannot_tell(&why),
         };
         let window = Window::of_span(&never.span, from, until);
         let touches: Vec<(Touch, Interval, Option<usize>)> = match &look {
@@ -88,7 +88,7 @@ impl Bench<'_, '_> {
     pub(super) fn always(&self, always: &Always) -> StepState {
         let (look, from, until) = match self.prepared(&always.what, &always.span) {
             Ok(prepared) => prepared,
-            Err(state) => return state,
+            Err(why) => return self.cannot_tell(&why),
         };
         let window = Window::of_span(&always.span, from, until);
         let Look::State { selection, matcher, count, .. } = &look else {
@@ -154,29 +154,30 @@ impl Bench<'_, '_> {
         let window = Window::of_span(&unchanged.span, from, until);
         let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
         let mut seen = 0;
-        for (key, versions) in field_values(&self.view, &selection, &unchanged.field) {
+        for (key, states) in field_values(&self.view, &selection, &unchanged.field) {
             // The last state that may have come before the span opened.
-            let Some(opening) = versions.iter().rposition(|(when, ..)| when.earliest <= from.latest) else {
+            let Some(opening) = states.iter().rposition(|state| state.when.earliest <= from.latest) else {
                 continue;
             };
-            let Some((_, _, true, first)) = versions.get(opening) else { continue };
+            let Some(first) = states.get(opening).filter(|state| state.there) else { continue };
             seen += 1;
-            for (when, record, there, value) in &versions[opening + 1..] {
-                if value == first && *there {
+            for state in &states[opening + 1..] {
+                if state.value == first.value && state.there {
                     continue;
                 }
-                match touch_instant(*when, from, until) {
+                let (when, record) = (state.when, state.record);
+                match touch_instant(when, from, until) {
                     Touch::Certain => {
-                        let now = match (there, value) {
+                        let now = match (state.there, state.value) {
                             (false, _) => "the object is gone".to_owned(),
                             (true, None) => "it is not there".to_owned(),
                             (true, Some(value)) => value.to_string(),
                         };
-                        let was = first.map_or("not there".to_owned(), ToString::to_string);
+                        let was = first.value.map_or("not there".to_owned(), ToString::to_string);
                         let what = format!("{} of {} changed from {was} to: {now}", unchanged.field, key.1);
-                        let text = self.happened(&look, Some(*record), *when, &what, &window);
+                        let text = self.happened(&look, Some(record), when, &what, &window);
                         return StepState::Settled(
-                            Verdict::because(Outcome::Fail, text).with_found(*when, Some(*record)),
+                            Verdict::because(Outcome::Fail, text).with_found(when, Some(record)),
                         );
                     }
                     Touch::Possible(width) if width > self.view.slack() => {
@@ -218,11 +219,11 @@ impl Bench<'_, '_> {
         &self,
         what: &rigor_model::expect::Observation,
         span: &Span,
-    ) -> Result<(Look, Interval, Interval), StepState> {
+    ) -> Result<(Look, Interval, Interval), Unresolved> {
         let values = self.judge.values(self.index, self.history);
-        let look = Look::new(what, &self.view, &values)
-            .map_err(|error| self.cannot_tell(&Unresolved::new(error.to_string())))?;
-        let (from, until) = self.span(span).map_err(|why| self.cannot_tell(&why))?;
+        let look =
+            Look::new(what, &self.view, &values).map_err(|error| Unresolved::new(error.to_string()))?;
+        let (from, until) = self.span(span)?;
         Ok((look, from, until))
     }
 }

@@ -162,15 +162,15 @@ fn runs<'a>(ground: &Ground<'a>) -> BTreeMap<&'a str, Vec<Run<'a>>> {
                 let Some((pod, what)) = rest.split_once(' ') else { continue };
                 if what.starts_with("container ") && what.ends_with(" started") {
                     open.entry((board, pod)).or_insert((record.at, number));
-                } else if ends(what) {
-                    if let Some((from, record_number)) = open.remove(&(board.as_str(), pod)) {
-                        all.entry(pod).or_default().push(Run {
-                            board,
-                            from,
-                            until: record.at,
-                            record: record_number,
-                        });
-                    }
+                } else if ends(what)
+                    && let Some((from, record_number)) = open.remove(&(board.as_str(), pod))
+                {
+                    all.entry(pod).or_default().push(Run {
+                        board,
+                        from,
+                        until: record.at,
+                        record: record_number,
+                    });
                 }
             }
             Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } => {

@@ -148,20 +148,20 @@ pub(super) fn taints_follow_leases(ground: &Ground<'_>, seen: &mut Vec<Violation
                 let known = renewals
                     .iter()
                     .rfind(|(renewal, _)| renewal.latest + ground.constants.slack < when.earliest);
-                if let Some((renewal, length)) = known {
-                    if when.latest < renewal.earliest + *length {
-                        let message = format!(
-                            "node {} got the taint {}:{} though its lease was renewed at {renewal} and is good for {length:?}",
-                            key.1,
-                            UNREACHABLE,
-                            taint["effect"].as_str().unwrap_or_default()
-                        );
-                        seen.push(ground.violation(
-                            "unreachable taints only after a lease ran out",
-                            version,
-                            message,
-                        ));
-                    }
+                if let Some((renewal, length)) = known
+                    && when.latest < renewal.earliest + *length
+                {
+                    let message = format!(
+                        "node {} got the taint {}:{} though its lease was renewed at {renewal} and is good for {length:?}",
+                        key.1,
+                        UNREACHABLE,
+                        taint["effect"].as_str().unwrap_or_default()
+                    );
+                    seen.push(ground.violation(
+                        "unreachable taints only after a lease ran out",
+                        version,
+                        message,
+                    ));
                 }
             }
             before = taints;

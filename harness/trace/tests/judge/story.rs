@@ -15,9 +15,9 @@ pub fn scenario(steps: &str) -> Scenario {
         "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: tale, requirements: [NODE-03], profile: kube32}}\nspec:\n  rig: {{boards: 2}}\n  steps:\n{indented}"
     );
     let catalogue =
-        Catalogue::parse("catalogue.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        Catalogue::parse("catalogue.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
     Scenario::parse("tale.yaml", &source, &catalogue, &|_| Err("there are no files".to_owned()))
-        .unwrap_or_else(|mistakes| panic!("{mistakes}"))
+        .unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
         .remove(0)
 }
 

@@ -1,0 +1,99 @@
+//! What rigs offer and scenarios need.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::act::PowerAct;
+use crate::expect::Subject;
+use crate::verbs::Action;
+
+/// Something that a rig offers and a scenario may need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    /// Power of boards can be cut and restored.
+    Power,
+    /// Processors of boards can be stopped.
+    Hang,
+    /// Links of boards can be cut and healed.
+    Link,
+    /// Consoles of boards can be read.
+    Console,
+    /// The control plane can be stopped, killed and started.
+    ControlPlane,
+    /// kubectl can reach the control plane.
+    Kubectl,
+    /// Nothing else is on the cluster.
+    ExclusiveCluster,
+}
+
+impl Capability {
+    /// Every capability.
+    pub const ALL: [Capability; 7] = [
+        Capability::Power,
+        Capability::Hang,
+        Capability::Link,
+        Capability::Console,
+        Capability::ControlPlane,
+        Capability::Kubectl,
+        Capability::ExclusiveCluster,
+    ];
+
+    /// The word for it in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Capability::Power => "power",
+            Capability::Hang => "hang",
+            Capability::Link => "link",
+            Capability::Console => "console",
+            Capability::ControlPlane => "control-plane",
+            Capability::Kubectl => "kubectl",
+            Capability::ExclusiveCluster => "exclusive-cluster",
+        }
+    }
+}
+
+/// The words of [`Capability`], for shapes.
+pub(crate) const CAPABILITY_NAMES: &[&str] =
+    &["power", "hang", "link", "console", "control-plane", "kubectl", "exclusive-cluster"];
+
+/// What an action needs of the rig.
+pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
+    let subject = |subject: &Subject| match subject {
+        Subject::Console { .. } => Some(Capability::Console),
+        Subject::Objects(_) | Subject::Requests(_) => None,
+    };
+    let need = match action {
+        Action::Power(power) => match power.act {
+            PowerAct::Hang | PowerAct::Resume => Some(Capability::Hang),
+            PowerAct::Cut | PowerAct::Restore | PowerAct::Cycle => Some(Capability::Power),
+        },
+        Action::Link(_) => Some(Capability::Link),
+        Action::ControlPlane(_) => Some(Capability::ControlPlane),
+        Action::Kubectl(_) => Some(Capability::Kubectl),
+        Action::Parallel(steps) => {
+            steps.iter().for_each(|step| imply(&step.action, needs));
+            None
+        }
+        Action::Expect(expect) => subject(&expect.what.subject),
+        Action::Never(never) => subject(&never.what.subject),
+        Action::Always(always) => subject(&always.what.subject),
+        Action::Apply(_)
+        | Action::Create(_)
+        | Action::Replace(_)
+        | Action::Patch(_)
+        | Action::Delete(_)
+        | Action::Scale(_)
+        | Action::Cordon(_)
+        | Action::Uncordon(_)
+        | Action::Bind(_)
+        | Action::Request(_)
+        | Action::Node(_)
+        | Action::Wait(_)
+        | Action::Unchanged(_)
+        | Action::Order(_)
+        | Action::Capture(_) => None,
+    };
+    needs.extend(need);
+}

@@ -1,0 +1,308 @@
+//! Scenario files: reading them whole, reading only their head for listings, and their JSON schema.
+
+mod head;
+mod parts;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::capability::{CAPABILITY_NAMES, Capability, imply};
+use crate::catalogue::{Catalogue, PROFILE_NAMES, Profile};
+use crate::constants::Constant;
+use crate::mistake::{Mistake, Mistakes};
+use crate::reader::{Fields, Reader};
+use crate::shape::{Field, FieldType, Shape};
+use crate::step::{Context, Files, RawStep, Scope, Section, Step, survey, unroll};
+use crate::verbs::step_schema;
+use crate::yaml::{self, Kind, Node};
+
+use head::read_head;
+pub(crate) use head::read_name;
+pub(crate) use parts::{read_capabilities, read_constants};
+use parts::{read_rig, read_rows};
+
+/// The apiVersion of every file that people write.
+pub const API_VERSION: &str = "rigor.dev/v1alpha1";
+
+/// One trial's worth of a scenario: a row of its table, or the whole of one without a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// The file's name as it was given.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// The row of its table.
+    pub case: Option<String>,
+    /// Ids of requirements, one to five.
+    pub requirements: Vec<String>,
+    /// Whose behaviour it shows.
+    pub profile: Profile,
+    /// Words to filter by.
+    pub tags: Vec<String>,
+    /// A sentence for readers of reports.
+    pub description: Option<String>,
+    /// Names of its boards, in order.
+    pub boards: Vec<String>,
+    /// What the rig must offer: what it says and what its acts imply.
+    pub needs: BTreeSet<Capability>,
+    /// Constants that it wants otherwise.
+    pub constants: BTreeMap<Constant, Duration>,
+    /// Only expectations, over a history recorded elsewhere.
+    pub observe: bool,
+    /// Setup, steps and cleanup in one row, repeats unrolled. A step's index here is its index in the history.
+    pub plan: Vec<Step>,
+}
+
+/// What a listing needs of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Head {
+    /// Its name.
+    pub name: String,
+    /// The rows of its table; empty without one.
+    pub cases: Vec<String>,
+    /// Ids of requirements.
+    pub requirements: Vec<String>,
+    /// Whose behaviour it shows.
+    pub profile: Profile,
+    /// Words to filter by.
+    pub tags: Vec<String>,
+    /// A sentence for readers of reports.
+    pub description: Option<String>,
+}
+
+static SCENARIO: Shape = Shape::new(
+    "Scenario",
+    "What is done to a small cluster, and what must be seen.",
+    &[
+        Field::required("apiVersion", FieldType::Word(&[API_VERSION]), "The version of the language."),
+        Field::required("kind", FieldType::Word(&["Scenario"]), "Scenario."),
+        Field::required("metadata", FieldType::Shape(&METADATA), "What it is called and what it shows."),
+        Field::required("spec", FieldType::Shape(&SPEC), "What it does and expects."),
+    ],
+);
+
+static METADATA: Shape = Shape::new(
+    "metadata",
+    "What the scenario is called and what it shows.",
+    &[
+        Field::required(
+            "name",
+            FieldType::Text,
+            "Lower-case letters, digits and hyphens; unique among all suites.",
+        ),
+        Field::required(
+            "requirements",
+            FieldType::List(&FieldType::Text),
+            "One to five ids of the catalogue.",
+        ),
+        Field::required("profile", FieldType::Word(PROFILE_NAMES), "Whose behaviour it shows."),
+        Field::optional("tags", FieldType::List(&FieldType::Text), "Words to filter by."),
+        Field::optional("description", FieldType::Text, "A sentence for readers of reports."),
+        Field::optional("cases", FieldType::List(&FieldType::Text), "Names of the rows of its table."),
+    ],
+);
+
+static SPEC: Shape = Shape::new(
+    "spec",
+    "What the scenario does and expects.",
+    &[
+        Field::optional("rig", FieldType::Shape(&RIG), "What the rig must offer."),
+        Field::optional(
+            "constants",
+            FieldType::Mapping(&FieldType::Duration),
+            "Constants that it wants otherwise.",
+        ),
+        Field::optional(
+            "cases",
+            FieldType::Mapping(&FieldType::Mapping(&FieldType::Any)),
+            "The rows of its table.",
+        ),
+        Field::optional(
+            "observe",
+            FieldType::Flag,
+            "true: only expectations, over a history recorded elsewhere.",
+        ),
+        Field::optional("setup", FieldType::Steps, "What has to be there before."),
+        Field::required("steps", FieldType::Steps, "The steps."),
+        Field::optional("cleanup", FieldType::Steps, "Always run; never changes the verdict."),
+    ],
+);
+
+static RIG: Shape = Shape::new(
+    "rig",
+    "What the rig must offer.",
+    &[
+        Field::optional("boards", FieldType::Whole { min: 0, max: 26 }, "How many boards; none if left out."),
+        Field::optional(
+            "needs",
+            FieldType::List(&FieldType::Word(CAPABILITY_NAMES)),
+            "What it must be able to do.",
+        ),
+    ],
+);
+
+impl Head {
+    /// Reads only the head of a scenario file.
+    ///
+    /// # Errors
+    /// Mistakes of the YAML and of the head; those of the steps are not looked for.
+    pub fn read(file: &str, source: &str) -> Result<Head, Mistakes> {
+        let mut mistakes = Vec::new();
+        let root = yaml::parse_one(source, &mut mistakes);
+        let mut reader = Reader::new(source);
+        let head = root.as_ref().and_then(|root| {
+            let fields = reader.open(root, &SCENARIO)?;
+            read_head(&mut reader, fields.get("metadata")?, None)
+        });
+        mistakes.append(&mut reader.mistakes);
+        match head {
+            Some(head) if mistakes.is_empty() => Ok(head),
+            Some(_) | None => Err(Mistakes::new(file, source, mistakes)),
+        }
+    }
+
+    /// The names of its trials: the scenario's own, or one a row.
+    pub fn trials(&self) -> Vec<(String, Option<String>)> {
+        if self.cases.is_empty() {
+            return vec![(self.name.clone(), None)];
+        }
+        self.cases.iter().map(|case| (format!("{}/{case}", self.name), Some(case.clone()))).collect()
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario file: one scenario a row of its table. `files` reads what it names, by paths
+    /// relative to it.
+    ///
+    /// # Errors
+    /// All mistakes of the file.
+    pub fn parse(
+        file: &str,
+        source: &str,
+        catalogue: &Catalogue,
+        files: &Files<'_>,
+    ) -> Result<Vec<Scenario>, Mistakes> {
+        let mut mistakes = Vec::new();
+        let root = yaml::parse_one(source, &mut mistakes);
+        let mut scenarios = Vec::new();
+        if let Some(root) = &root {
+            let mut reader = Reader::new(source);
+            scenarios = read_scenarios(&mut reader, file, root, catalogue, files).unwrap_or_default();
+            mistakes.append(&mut reader.mistakes);
+        }
+        if mistakes.is_empty() && !scenarios.is_empty() {
+            return Ok(scenarios);
+        }
+        Err(Mistakes::new(file, source, mistakes))
+    }
+
+    /// `NAME`, or `NAME/CASE`.
+    pub fn title(&self) -> String {
+        match &self.case {
+            Some(case) => format!("{}/{case}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The JSON schema of scenario files.
+    pub fn schema() -> Value {
+        let mut schema = SCENARIO.schema();
+        schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+        schema["title"] = json!("rigor scenario");
+        schema["definitions"] = json!({"step": step_schema()});
+        schema
+    }
+}
+
+fn read_scenarios(
+    reader: &mut Reader<'_>,
+    file: &str,
+    root: &Node,
+    catalogue: &Catalogue,
+    files: &Files<'_>,
+) -> Option<Vec<Scenario>> {
+    let fields = reader.open(root, &SCENARIO)?;
+    check_kind(reader, &fields, "Scenario");
+    let head = read_head(reader, fields.get("metadata")?, Some(catalogue));
+    let spec = fields.get("spec")?;
+    let fields = reader.open(spec, &SPEC)?;
+    let rows = read_rows(reader, &fields, head.as_ref(), fields.get("cases"));
+    let (boards, stated) = read_rig(reader, fields.get("rig"));
+    let constants = read_constants(reader, fields.get("constants"), true);
+    let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
+    let mut scenarios = Vec::new();
+    for (case, values) in rows {
+        let plan = read_plan(reader, &fields, &boards, observe, &values, files);
+        let Some(head) = &head else { continue };
+        let mut needs = stated.clone();
+        plan.iter().for_each(|step| imply(&step.action, &mut needs));
+        scenarios.push(Scenario {
+            file: file.to_owned(),
+            name: head.name.clone(),
+            case,
+            requirements: head.requirements.clone(),
+            profile: head.profile,
+            tags: head.tags.clone(),
+            description: head.description.clone(),
+            boards: boards.clone(),
+            needs,
+            constants: constants.clone(),
+            observe,
+            plan,
+        });
+    }
+    Some(scenarios)
+}
+
+/// Checks apiVersion and kind of a file.
+pub(crate) fn check_kind(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &'static str) {
+    if let Some(node) = fields.get("apiVersion")
+        && node.as_text() != Some(API_VERSION)
+    {
+        reader.wrong(
+            &node.span,
+            format!("{} is no known version", node.describe()),
+            format!("write {API_VERSION}"),
+        );
+    }
+    if let Some(node) = fields.get("kind")
+        && node.as_text() != Some(kind)
+    {
+        reader.wrong(
+            &node.span,
+            format!("{} is not the kind that belongs here", node.describe()),
+            format!("write {kind}"),
+        );
+    }
+}
+
+fn read_plan(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    boards: &[String],
+    observe: bool,
+    values: &BTreeMap<String, Value>,
+    files: &Files<'_>,
+) -> Vec<Step> {
+    let mut row: Vec<RawStep> = Vec::new();
+    for section in [Section::Setup, Section::Steps, Section::Cleanup] {
+        if let Some(list) = fields.get(section.name()) {
+            unroll(reader, section, list, "", values, &mut row);
+        }
+    }
+    if let Some(steps) = fields.get("steps")
+        && matches!(&steps.kind, Kind::List(items) if items.is_empty())
+    {
+        reader
+            .mistakes
+            .push(Mistake::new(steps.span.clone(), "a scenario without steps").remedy("add at least one"));
+    }
+    let mut scope = Scope { boards: boards.to_vec(), observe, ..Scope::default() };
+    scope.values.extend(boards.iter().cloned());
+    scope.values.insert("namespace".to_owned());
+    survey(&row, &mut scope);
+    let mut context = Context { reader, scope, files, section: Section::Setup };
+    row.iter().filter_map(|raw| context.step(raw)).collect()
+}

@@ -1,0 +1,137 @@
+//! Reading of what stands beside the steps: table, rig, constants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Head, RIG};
+use crate::capability::Capability;
+use crate::constants::Constant;
+use crate::mistake::suggestion;
+use crate::reader::{Fields, Reader, word};
+use crate::yaml::Node;
+
+/// The rows of a table as static values; one row without values if there is no table.
+pub(super) fn read_rows(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    head: Option<&Head>,
+    table: Option<&Node>,
+) -> Vec<(Option<String>, BTreeMap<String, Value>)> {
+    let names: &[String] = head.map_or(&[], |head| &head.cases);
+    let Some(table) = table else {
+        if !names.is_empty()
+            && let Some(steps) = fields.get("steps")
+        {
+            reader.wrong(
+                &steps.span,
+                "metadata.cases names rows, and there is no table",
+                "add spec.cases with a row for each",
+            );
+        }
+        return vec![(None, BTreeMap::new())];
+    };
+    let entries = reader.map(table);
+    for name in names {
+        if !entries.iter().any(|entry| &entry.key == name) {
+            reader.wrong(
+                &table.span,
+                format!("the table has no row `{name}`"),
+                "metadata.cases and spec.cases have the same names",
+            );
+        }
+    }
+    let mut rows = Vec::new();
+    let mut keys: Option<BTreeSet<&str>> = None;
+    for entry in entries {
+        if head.is_some() && !names.contains(&entry.key) {
+            reader.wrong(
+                &entry.key_span,
+                format!("metadata.cases does not name the row `{}`", entry.key),
+                "metadata.cases and spec.cases have the same names",
+            );
+        }
+        let cells = reader.map(&entry.value);
+        let found: BTreeSet<&str> = cells.iter().map(|cell| cell.key.as_str()).collect();
+        match &keys {
+            Some(keys) if *keys != found => {
+                let keys: Vec<&str> = keys.iter().copied().collect();
+                reader.wrong(
+                    &entry.key_span,
+                    format!("the row `{}` has other keys than the first", entry.key),
+                    format!("each row has {}", keys.join(", ")),
+                );
+            }
+            Some(_) => {}
+            None => keys = Some(found),
+        }
+        let mut values: BTreeMap<String, Value> =
+            cells.iter().map(|cell| (cell.key.clone(), cell.value.to_value())).collect();
+        values.insert("case".to_owned(), json!(entry.key));
+        rows.push((Some(entry.key.clone()), values));
+    }
+    rows
+}
+
+pub(super) fn read_rig(reader: &mut Reader<'_>, node: Option<&Node>) -> (Vec<String>, BTreeSet<Capability>) {
+    let Some(fields) = node.and_then(|node| reader.open(node, &RIG)) else {
+        return (Vec::new(), BTreeSet::new());
+    };
+    let count = fields.get("boards").and_then(|node| reader.whole(node, 0..=26)).unwrap_or(0);
+    let boards = ('a'..='z').take(count as usize).map(String::from).collect();
+    (boards, read_capabilities(reader, fields.get("needs")))
+}
+
+pub(crate) fn read_capabilities(reader: &mut Reader<'_>, node: Option<&Node>) -> BTreeSet<Capability> {
+    let Some(node) = node else { return BTreeSet::new() };
+    reader
+        .list(node)
+        .iter()
+        .filter_map(|item| word(reader, item, &Capability::ALL, Capability::name))
+        .collect()
+}
+
+/// Constants by name. A scenario may not change the slack, which is the observer's.
+pub(crate) fn read_constants(
+    reader: &mut Reader<'_>,
+    node: Option<&Node>,
+    scenario: bool,
+) -> BTreeMap<Constant, Duration> {
+    let mut constants = BTreeMap::new();
+    let Some(node) = node else { return constants };
+    for entry in reader.map(node) {
+        let Some(constant) = Constant::named(&entry.key) else {
+            let known = Constant::ALL.map(Constant::name);
+            reader.wrong(
+                &entry.key_span,
+                format!("there is no constant `{}`", entry.key),
+                suggestion(&entry.key, &known),
+            );
+            continue;
+        };
+        if scenario && constant == Constant::Slack {
+            reader.wrong(&entry.key_span, "the slack is the rig's, not the scenario's", "leave it out");
+            continue;
+        }
+        let length = if matches!(constant, Constant::LeaseDuration | Constant::TolerationSeconds) {
+            reader.whole_seconds(&entry.value)
+        } else {
+            reader.duration(&entry.value)
+        };
+        match length {
+            Some(Duration::ZERO) if constant != Constant::TolerationSeconds => {
+                reader.wrong(
+                    &entry.value.span,
+                    format!("{} cannot be zero", constant.name()),
+                    "write for example 1s",
+                );
+            }
+            Some(length) => {
+                constants.insert(constant, length);
+            }
+            None => {}
+        }
+    }
+    constants
+}
