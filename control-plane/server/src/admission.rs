@@ -24,8 +24,7 @@ pub fn namespace_open(snapshot: &Snapshot, kind: &Kind, namespace: &str, name: &
     if text(found, "/metadata/deletionTimestamp").is_empty() {
         return Ok(());
     }
-    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    Err(ApiError::forbidden(kind.group, kind.plural, name, &why))
+    Err(ApiError::namespace_terminating(kind, name, namespace))
 }
 
 /// Lets the plugins that need to see other objects at an object that is being made.
@@ -96,5 +95,6 @@ mod tests {
         let error = namespace_open(&snapshot, kind, "going", "p").unwrap_err();
         let words = "pods \"p\" is forbidden: unable to create new content in namespace going because it is being terminated";
         assert_eq!((error.code, error.message.as_str()), (403, words));
+        assert_eq!(error.to_status()["details"]["causes"][0]["reason"], "NamespaceTerminating");
     }
 }

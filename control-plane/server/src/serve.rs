@@ -19,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
 use crate::auth::Tokens;
@@ -32,7 +32,7 @@ use crate::store::{MemoryStore, RedbStore, Store};
 /// A client has so long for the head of a request, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Open connections at most.
-const CONNECTIONS: usize = 2048;
+const CONNECTIONS: u32 = 2048;
 /// At the end, answers under way have so long.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -85,7 +85,9 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let plane = ControlPlane::open_with(config.clone(), store, shared, seed, tokens.clone()).await?;
 
     let reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock)));
-    let accepting = tokio::spawn(accept(listener, plane.clone()));
+    let (ending, ended) = watch::channel(false);
+    let room = Arc::new(Semaphore::new(CONNECTIONS as usize));
+    let accepting = tokio::spawn(accept(listener, plane.clone(), Arc::clone(&room), ended));
     kubeconfig::write_all(&config, &tokens, &url)?;
     let mut out = std::io::stdout();
     // Whoever started us may have closed our output; that is no reason to end.
@@ -98,7 +100,12 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         ended = reconciling => anyhow::bail!("the controllers ended: {ended:?}"),
         ended = accepting => anyhow::bail!("the listener ended: {ended:?}"),
     }
+    // Answers under way are finished, and watches end as they do when their time is up.
+    ending.send_replace(true);
     plane.end_watches();
+    if within(GRACE, room.acquire_many(CONNECTIONS)).await.is_none() {
+        tracing::warn!("some clients were still reading");
+    }
     Ok(())
 }
 
@@ -144,16 +151,28 @@ async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>) {
     }
 }
 
-async fn accept(listener: TcpListener, plane: ControlPlane) {
+async fn accept(
+    listener: TcpListener,
+    plane: ControlPlane,
+    room: Arc<Semaphore>,
+    mut ended: watch::Receiver<bool>,
+) {
     let router = plane.router();
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        match listener.accept().await {
+        let accepted = tokio::select! {
+            biased;
+            () = over(&mut ended) => {
+                drop(place);
+                return std::future::pending().await;
+            }
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
             Ok((stream, _)) => {
-                let router = router.clone();
+                let (router, ended) = (router.clone(), ended.clone());
                 tokio::spawn(async move {
-                    connection(stream, router).await;
+                    connection(stream, router, ended).await;
                     drop(place);
                 });
             }
@@ -166,14 +185,27 @@ async fn accept(listener: TcpListener, plane: ControlPlane) {
     }
 }
 
-async fn connection(stream: TcpStream, router: axum::Router) {
+/// Waits until the process is asked to end.
+async fn over(ended: &mut watch::Receiver<bool>) {
+    drop(ended.wait_for(|ended| *ended).await);
+}
+
+async fn connection(stream: TcpStream, router: axum::Router, mut ended: watch::Receiver<bool>) {
     drop(stream.set_nodelay(true));
     let service = hyper::service::service_fn(move |request| answer(router.clone(), request));
-    let served = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        .serve_connection(TokioIo::new(stream), service);
+    let mut serving = std::pin::pin!(serving);
+    let served = tokio::select! {
+        biased;
+        served = serving.as_mut() => served,
+        () = over(&mut ended) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
     if let Err(error) = served {
         tracing::debug!(%error, "a connection ended early");
     }

@@ -58,9 +58,8 @@ impl Service {
             }
             admission::admit(&self.config, reflector.snapshot(), kind, &mut object)?;
         }
-        let allocating = self.allocating.lock().await;
-        let address = (kind.resource == "services").then(|| free_address(self.fresh().snapshot())).flatten();
-        let allocating = address.is_some().then_some(allocating);
+        let allocating = if kind.resource == "services" { Some(self.allocating.lock().await) } else { None };
+        let address = allocating.as_ref().and_then(|_| free_address(self.fresh().snapshot()));
         let mut taken = None;
         for _ in 0..NAMES {
             let (uid, suffix) = (self.random.uid(), self.random.suffix());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use control_plane_api::delete::{self, DeleteOptions, Outcome};
 use control_plane_api::{ApiError, Kind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
 use crate::auth::{Action, User, check_write};
@@ -66,7 +66,10 @@ impl Service {
     ) -> Result<Arc<Value>, StoreError> {
         let marked = |object: &Value| !text(object, "/metadata/deletionTimestamp").is_empty();
         if marked(stored) || !marked(&last) {
-            return self.store.delete(key.clone(), revision).await.map(|entry| entry.object);
+            let entry = self.store.delete(key.clone(), revision).await?;
+            let mut answer = last;
+            answer["metadata"]["resourceVersion"] = json!(entry.revision.to_string());
+            return Ok(Arc::new(answer));
         }
         let entry = self.store.put(key.clone(), last, Expect::Revision(revision)).await?;
         match self.store.delete(key.clone(), entry.revision).await {
