@@ -1,7 +1,5 @@
 //! Opens a trial of the simulated rig: the server's configuration from the constants, the boards from their specs.
 
-use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use control_plane::config::StoreKind;
@@ -9,7 +7,6 @@ use control_plane::{Config, MemoryStore};
 use rigor_model::Constants;
 use rigor_rigs::kubelet_config::{MachineName, kubelet_config};
 use rigor_rigs::{BoardSpec, Infra, World};
-use tempfile::NamedTempFile;
 
 use crate::board::{Board, Core, Image};
 use crate::clock::Time;
@@ -30,13 +27,8 @@ const MOST_BOARDS: usize = 250;
 /// A board's configuration is refused, there are too many boards, or the control plane does not come up.
 pub fn open(constants: &Constants, boards: &[BoardSpec], seed: u64) -> Result<Box<dyn World>, Infra> {
     let time = Time::default();
-    let tokens = token_file(boards)?;
-    let launch = RealLaunch {
-        config: server_config(constants, tokens.path()),
-        store: Arc::new(MemoryStore::new()),
-        seed,
-        _tokens: tokens,
-    };
+    let launch =
+        RealLaunch { config: server_config(constants, boards), store: Arc::new(MemoryStore::new()), seed };
     let server = Server::new(Box::new(launch), time.clone());
     let mut specs: Vec<&BoardSpec> = boards.iter().collect();
     specs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -52,38 +44,28 @@ pub fn open(constants: &Constants, boards: &[BoardSpec], seed: u64) -> Result<Bo
     Ok(Box::new(Simulated::start(simulation, generator(seed, "control-plane"))?))
 }
 
-fn server_config(constants: &Constants, tokens: &Path) -> Config {
+fn server_config(constants: &Constants, boards: &[BoardSpec]) -> Config {
+    let mut tokens = format!("{},rigor-admin,rigor-admin,\"system:masters\"\n", Tokens.admin());
+    for board in boards {
+        let (token, user) = (Tokens.board(&board.name), format!("system:node:{}", board.name));
+        tokens.push_str(&format!("{token},{user},{user},\"system:nodes\"\n"));
+    }
     Config {
         store: StoreKind::Memory,
         plain_http: true,
-        token_auth_file: Some(tokens.to_owned()),
+        token_auth_text: Some(tokens),
         reconcile_interval: constants.retry_period,
         node_monitor_period: constants.check_period,
         not_ready_timeout: constants.no_execute_delay,
         eviction_timeout: constants.toleration_seconds,
+        controller_period: constants.controller_period,
         ..Config::default()
     }
 }
 
-/// The token file of the administrator and the boards; it goes when dropped.
-fn token_file(boards: &[BoardSpec]) -> Result<NamedTempFile, Infra> {
-    let mut text = format!("{},rigor-admin,rigor-admin,\"system:masters\"\n", Tokens.admin());
-    for board in boards {
-        let (token, user) = (Tokens.board(&board.name), format!("system:node:{}", board.name));
-        text.push_str(&format!("{token},{user},{user},\"system:nodes\"\n"));
-    }
-    let written = NamedTempFile::with_prefix("rigor-tokens-").and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        Ok(file)
-    });
-    written.map_err(|error| {
-        Infra::lasting(format!("no temporary file for tokens: {error}"), "set TMPDIR to a writable directory")
-    })
-}
-
 /// The kubelet core with a board's configuration in its flash.
 fn image(spec: &BoardSpec, constants: &Constants) -> Result<Image, Infra> {
-    let machine = MachineName { name: "sim".to_owned(), arch: "riscv32imc".to_owned() };
+    let machine = MachineName { name: spec.profile.name.clone(), arch: spec.profile.arch.clone() };
     let token = Tokens.board(&spec.name);
     let config = kubelet_config(spec, &machine, SERVER, &token, constants).to_string();
     let config = kubelet::Config::from_json(config.as_bytes()).map_err(|error| {

@@ -10,7 +10,6 @@ use std::time::Duration;
 use axum::Router;
 use control_plane::{Config, ControlPlane, MemoryStore};
 use futures_util::FutureExt;
-use tempfile::NamedTempFile;
 
 use crate::clock::ProcessClock;
 use crate::seed::seed_of;
@@ -41,8 +40,6 @@ pub(crate) struct RealLaunch {
     pub(crate) config: Config,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) seed: u64,
-    /// The token file that the configuration names; each start reads it again.
-    pub(crate) _tokens: NamedTempFile,
 }
 
 impl Launch for RealLaunch {
