@@ -81,11 +81,9 @@ pub fn write(history: &History, mut target: impl Write) -> std::io::Result<()> {
 
 /// The scenario, the row of its table and the rig that a history says it is of.
 pub fn trial_of(history: &History) -> Option<(&str, Option<&str>, &str)> {
-    history.records().iter().find_map(|record| match &record.fact {
-        Fact::TrialStarted { scenario, case, rig, .. } => {
-            Some((scenario.as_str(), case.as_deref(), rig.as_str()))
-        }
-        _ => None,
+    history.records().iter().find_map(|record| {
+        let Fact::TrialStarted { scenario, case, rig, .. } = &record.fact else { return None };
+        Some((scenario.as_str(), case.as_deref(), rig.as_str()))
     })
 }
 

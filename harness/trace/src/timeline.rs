@@ -290,23 +290,22 @@ pub(crate) fn occurrences(view: &View<'_>, source: &Source) -> Vec<Occurrence> {
         Source::Events { selection, matcher, .. } => events(view, selection, matcher.as_ref()),
         Source::Console { board, matches } => view
             .console(board)
-            .filter(|record| match &record.fact {
-                Fact::Console { line, .. } => matches.is_match(line),
-                _ => false,
-            })
+            .filter(|record| matches!(&record.fact, Fact::Console { line, .. } if matches.is_match(line)))
             .map(|record| once(view, record))
             .collect(),
         Source::Requests { method, path, user, status, body } => view
             .requests()
-            .filter(|record| match &record.fact {
-                Fact::Request { as_user, method: made, path: to, status: code, response, .. } => {
-                    method.as_ref().is_none_or(|method| method == made)
-                        && path.as_ref().is_none_or(|path| path.matches(Some(&Value::String(to.clone()))))
-                        && user.as_ref().is_none_or(|user| user == as_user)
-                        && status.is_none_or(|status| status == *code)
-                        && body.as_ref().is_none_or(|body| body.matches(response.as_ref()))
-                }
-                _ => false,
+            .filter(|record| {
+                let Fact::Request { as_user, method: made, path: to, status: code, response, .. } =
+                    &record.fact
+                else {
+                    return false;
+                };
+                method.as_ref().is_none_or(|method| method == made)
+                    && path.as_ref().is_none_or(|path| path.matches(Some(&Value::String(to.clone()))))
+                    && user.as_ref().is_none_or(|user| user == as_user)
+                    && status.is_none_or(|status| status == *code)
+                    && body.as_ref().is_none_or(|body| body.matches(response.as_ref()))
             })
             .map(|record| once(view, record))
             .collect(),

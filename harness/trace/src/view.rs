@@ -94,10 +94,8 @@ impl<'a> View<'a> {
 
     /// The object of a version (its last state, for an end).
     pub fn object(&self, version: &Version) -> &'a Value {
-        match &self.history.records()[version.body].fact {
-            Fact::Object { object, .. } => object,
-            _ => &Value::Null,
-        }
+        let body = &self.history.records()[version.body].fact;
+        if let Fact::Object { object, .. } = body { object } else { &Value::Null }
     }
 
     /// When a version came to be.
@@ -141,14 +139,18 @@ impl<'a> View<'a> {
 
     /// When a fact that is no object happened, from what its record says.
     pub fn fact_interval(&self, record: &Record) -> Interval {
-        let since = match &record.fact {
-            Fact::Request { sent, .. } => *sent,
-            Fact::Power { begun, .. }
-            | Fact::Link { begun, .. }
-            | Fact::ControlPlane { begun, .. }
-            | Fact::Kubectl { begun, .. } => *begun,
-            Fact::Console { .. } if !self.exact() => record.at - self.slack,
-            _ => record.at,
+        let since = if let Fact::Request { sent: since, .. }
+        | Fact::Power { begun: since, .. }
+        | Fact::Link { begun: since, .. }
+        | Fact::ControlPlane { begun: since, .. }
+        | Fact::Kubectl { begun: since, .. } = &record.fact
+        {
+            *since
+        } else if matches!(record.fact, Fact::Console { .. }) && !self.exact() {
+            // A line may have lain in a buffer, though not for longer than the slack.
+            record.at - self.slack
+        } else {
+            record.at
         };
         Interval::new(since, record.at)
     }
@@ -190,11 +192,9 @@ impl<'a> View<'a> {
         let record = &self.history.records()[*self.seen(&self.history.index().serving).last()?];
         let begun = self
             .acts()
-            .filter_map(|act| match &act.fact {
-                Fact::ControlPlane { act: ControlPlaneAct::Restart | ControlPlaneAct::Start, begun } => {
-                    Some(*begun)
-                }
-                _ => None,
+            .filter_map(|act| {
+                let Fact::ControlPlane { act, begun } = &act.fact else { return None };
+                matches!(act, ControlPlaneAct::Restart | ControlPlaneAct::Start).then_some(*begun)
             })
             .filter(|begun| *begun <= record.at)
             .last();
@@ -210,23 +210,21 @@ impl<'a> View<'a> {
             up = up.saturating_sub(end.since(since));
         };
         for record in self.records().iter().skip_while(|record| record.at + Duration::from_secs(600) < from) {
-            match &record.fact {
-                Fact::ControlPlane { act, begun } => match act {
+            if let Fact::ControlPlane { act, begun } = &record.fact {
+                match act {
                     ControlPlaneAct::Stop | ControlPlaneAct::Kill => {
-                        down_since = down_since.or(Some(record.at))
+                        down_since = down_since.or(Some(record.at));
                     }
                     ControlPlaneAct::Restart => {
                         subtract(*begun, record.at);
                         down_since = None;
                     }
                     ControlPlaneAct::Start => {}
-                },
-                Fact::ControlPlaneReady {} => {
-                    if let Some(since) = down_since.take() {
-                        subtract(since, record.at);
-                    }
                 }
-                _ => {}
+            } else if matches!(record.fact, Fact::ControlPlaneReady {})
+                && let Some(since) = down_since.take()
+            {
+                subtract(since, record.at);
             }
         }
         if let Some(since) = down_since {
@@ -240,9 +238,9 @@ impl<'a> View<'a> {
         let records = self.history.records();
         self.seen(&self.history.index().stalls)
             .iter()
-            .filter_map(|record| match &records[*record] {
-                Record { at, fact: Fact::Stall { length }, .. } => Some((*at, length.as_duration())),
-                _ => None,
+            .filter_map(|record| {
+                let Record { at, fact: Fact::Stall { length }, .. } = &records[*record] else { return None };
+                Some((*at, length.as_duration()))
             })
             .filter(|(at, length)| *at >= from && *at - *length <= until)
             .map(|(_, length)| length)
@@ -263,12 +261,10 @@ impl<'a> View<'a> {
 
     /// The server's clock less the trial's, in microseconds: not below the first, not above the second.
     fn clock_offset(&self) -> Option<(i64, i64)> {
-        let dated = self.requests().filter_map(|record| match &record.fact {
-            Fact::Request { sent, date: Some(date), .. } => {
-                let second = jiff::fmt::rfc2822::parse(date).ok()?.timestamp().as_microsecond();
-                Some((second - signed(record.at), second + 999_999 - signed(*sent)))
-            }
-            _ => None,
+        let dated = self.requests().filter_map(|record| {
+            let Fact::Request { sent, date: Some(date), .. } = &record.fact else { return None };
+            let second = jiff::fmt::rfc2822::parse(date).ok()?.timestamp().as_microsecond();
+            Some((second - signed(record.at), second + 999_999 - signed(*sent)))
         });
         // Answers that contradict each other mean that the clock was set: the newest counts.
         let told = dated.fold(None, |known: Option<(i64, i64)>, next| match known {

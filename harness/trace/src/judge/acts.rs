@@ -87,12 +87,10 @@ impl Bench<'_, '_> {
 
     /// Whether a path is written by a played node on its own schedule.
     fn is_played_traffic(&self, path: &str) -> bool {
-        self.judge.scenario.plan.iter().any(|step| match &step.action {
-            Action::Node(node) => {
-                path.contains("/leases/") && names_node(path, &node.name)
-                    || path.ends_with(&format!("/nodes/{}/status", node.name))
-            }
-            _ => false,
+        self.judge.scenario.plan.iter().any(|step| {
+            let Action::Node(node) = &step.action else { return false };
+            path.contains("/leases/") && names_node(path, &node.name)
+                || path.ends_with(&format!("/nodes/{}/status", node.name))
         })
     }
 
@@ -163,11 +161,9 @@ impl Bench<'_, '_> {
         let values = self.judge.values(self.index, self.history);
         let args: Vec<String> =
             kubectl.args.iter().map(|arg| template::fill_text(arg, &values).unwrap_or_default()).collect();
-        let run = facts.iter().rev().find_map(|record| match &record.fact {
-            Fact::Kubectl { argv, status, stdout, stderr, .. } if argv.ends_with(&args) => {
-                Some((status, stdout, stderr))
-            }
-            _ => None,
+        let run = facts.iter().rev().find_map(|record| {
+            let Fact::Kubectl { argv, status, stdout, stderr, .. } = &record.fact else { return None };
+            argv.ends_with(&args).then_some((status, stdout, stderr))
         });
         let Some((status, stdout, stderr)) = run else {
             return Verdict::because(
@@ -198,18 +194,15 @@ impl Bench<'_, '_> {
             let part = template::fill_text(part, &values).unwrap_or_default();
             return (!text.contains(&part)).then(|| format!("lacks `{part}`"));
         }
-        let pattern = match pattern {
+        let mut pattern = pattern.clone();
+        if let Pattern::Operators(all) = &mut pattern {
             // A regular expression may look for something on one of many lines.
-            Pattern::Operators(all) => Pattern::Operators(
-                all.iter()
-                    .map(|operator| match operator {
-                        Operator::Regex(text) => Operator::Regex(format!("(?m){text}")),
-                        other => other.clone(),
-                    })
-                    .collect(),
-            ),
-            other => other.clone(),
-        };
+            for operator in all {
+                if let Operator::Regex(text) = operator {
+                    *text = format!("(?m){text}");
+                }
+            }
+        }
         self.difference(&pattern, Some(&Value::String(text.to_owned())))
     }
 

@@ -10,7 +10,8 @@ use super::edges::{self, Edge};
 use super::gaps::BLIND_PATIENCE;
 use super::message::Window;
 use super::{Bench, StepState, Unresolved, Verdict};
-use crate::history::Micros;
+use crate::history::{Fact, Micros};
+use crate::index::resource_version;
 use crate::interval::Interval;
 use crate::matching::Matcher;
 use crate::timeline::{Change, Look, Occurrence, Selection, occurrences, states};
@@ -37,17 +38,21 @@ impl Bench<'_, '_> {
             Ok(edges) => edges,
             Err(why) => return self.cannot_tell(&why),
         };
-        let window = Window::of_expect(&expect.window, edges.not_before, edges.not_after);
+        let window = Window::Expect {
+            window: &expect.window,
+            not_before: edges.not_before,
+            not_after: edges.not_after,
+        };
         match &look {
             Look::State { selection, matcher, count, .. } => {
                 let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
-                self.expect_state(&look, &changes, edges, &window)
+                self.expect_state(&look, &changes, edges, window)
             }
             Look::Occurrences { of, count } => {
                 let all = occurrences(&self.view, of);
                 match count {
-                    Some(count) => self.expect_count(&look, &all, count, edges, &window),
-                    None => self.expect_occurrence(&look, &all, edges, &window),
+                    Some(count) => self.expect_count(&look, &all, count, edges, window),
+                    None => self.expect_occurrence(&look, &all, edges, window),
                 }
             }
         }
@@ -73,7 +78,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    fn expect_state(&self, look: &Look, changes: &[Change], edges: Edges, window: &Window) -> StepState {
+    fn expect_state(&self, look: &Look, changes: &[Change], edges: Edges, window: Window<'_>) -> StepState {
         for (position, onset) in changes.iter().enumerate().filter(|(_, change)| change.holds) {
             let end = changes.get(position + 1).map(|change| change.when);
             if end.is_some_and(|end| end.is_before(edges.from)) {
@@ -96,7 +101,13 @@ impl Bench<'_, '_> {
         self.not_yet(look, edges, window)
     }
 
-    fn expect_occurrence(&self, look: &Look, all: &[Occurrence], edges: Edges, window: &Window) -> StepState {
+    fn expect_occurrence(
+        &self,
+        look: &Look,
+        all: &[Occurrence],
+        edges: Edges,
+        window: Window<'_>,
+    ) -> StepState {
         match all.iter().find(|occurrence| !occurrence.when.is_before(edges.from)) {
             Some(first) => self.placed(look, first.when, Some(first.record), edges, window),
             None => self.not_yet(look, edges, window),
@@ -110,7 +121,7 @@ impl Bench<'_, '_> {
         when: Interval,
         record: Option<usize>,
         edges: Edges,
-        window: &Window,
+        window: Window<'_>,
     ) -> StepState {
         let settled = match edges::place(when, edges.not_before, Some(edges.not_after), self.view.slack()) {
             Edge::Inside(margins) => Verdict::pass().with_margins(margins).with_found(when, record),
@@ -141,7 +152,7 @@ impl Bench<'_, '_> {
     }
 
     /// It was not found: pending until the window is past, and then a failure unless something stood in the way.
-    fn not_yet(&self, look: &Look, edges: Edges, window: &Window) -> StepState {
+    fn not_yet(&self, look: &Look, edges: Edges, window: Window<'_>) -> StepState {
         if let Err(until) = self.known_until(edges.not_after) {
             return StepState::Pending { until };
         }
@@ -170,7 +181,7 @@ impl Bench<'_, '_> {
         all: &[Occurrence],
         count: &Count,
         edges: Edges,
-        window: &Window,
+        window: Window<'_>,
     ) -> StepState {
         if let Err(until) = self.known_until(edges.not_after) {
             // More than enough cannot become right again, but at least so many can be settled at once.
@@ -254,10 +265,8 @@ impl Bench<'_, '_> {
 
     /// The resourceVersion of the object in a record.
     fn version_of(&self, record: Option<usize>) -> Option<u64> {
-        match &self.history.records()[record?].fact {
-            crate::history::Fact::Object { object, .. } => crate::index::resource_version(object),
-            _ => None,
-        }
+        let Fact::Object { object, .. } = &self.history.records()[record?].fact else { return None };
+        resource_version(object)
     }
 
     pub(super) fn capture(&self, capture: &Capture) -> StepState {

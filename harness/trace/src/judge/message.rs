@@ -1,7 +1,10 @@
 //! What a failure says: the sentence, the window and the instants on it, the nearest thing that did
 //! happen and how it differs, and where the evidence lies.
 
+use std::collections::BTreeMap;
+
 use rigor_model::expect::{ExpectWindow, Span};
+use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
 
 use super::Bench;
@@ -14,39 +17,60 @@ use crate::timeline::{Look, Occurrence, Source, occurrences};
 /// How many differences of the closest object are told.
 const TOLD: usize = 4;
 
-/// A window, for people.
-#[derive(Debug, Clone)]
-pub(super) struct Window(Vec<String>);
+/// A window with its edges resolved, told only when there is something to tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Window<'i> {
+    Expect { window: &'i ExpectWindow, not_before: Option<Interval>, not_after: Interval },
+    Span { span: &'i Span, from: Interval, until: Interval },
+}
 
-impl Window {
-    pub fn of_expect(window: &ExpectWindow, not_before: Option<Interval>, not_after: Interval) -> Window {
-        match window {
-            ExpectWindow::Within { from, length } => {
-                Window(vec![format!("not after  {not_after}   = {from} + {length}")])
+impl<'i> Window<'i> {
+    /// The edges as they are written.
+    fn edges(self) -> Vec<&'i Instant> {
+        match self {
+            Window::Expect { window: ExpectWindow::Within { from, .. }, .. } => vec![from],
+            Window::Expect { window: ExpectWindow::Between { not_before, not_after }, .. } => {
+                vec![not_before, not_after]
             }
-            ExpectWindow::Between { not_before: lower, not_after: upper } => Window(
-                not_before
-                    .map(|edge| format!("not before {edge}   = {lower}"))
-                    .into_iter()
-                    .chain([format!("not after  {not_after}   = {upper}")])
-                    .collect(),
-            ),
+            Window::Span { span, .. } => vec![&span.from, &span.until],
         }
     }
 
-    pub fn of_span(span: &Span, from: Interval, until: Interval) -> Window {
-        Window(vec![format!("from  {from}   = {}", span.from), format!("until {until}   = {}", span.until)])
-    }
-
-    fn lines(&self) -> String {
-        self.0.iter().map(|line| format!("\n  {line}")).collect()
+    /// The edges and the instants that they are computed from, each on a line.
+    fn lines(self, bench: &Bench<'_, '_>) -> String {
+        let mut lines = match self {
+            Window::Expect { window: ExpectWindow::Within { from, length }, not_after, .. } => {
+                vec![format!("not after  {not_after}   = {from} + {length}")]
+            }
+            Window::Expect {
+                window: ExpectWindow::Between { not_before: lower, not_after: upper },
+                not_before,
+                not_after,
+            } => {
+                let lower = not_before.map(|edge| format!("not before {edge}   = {lower}"));
+                lower.into_iter().chain([format!("not after  {not_after}   = {upper}")]).collect()
+            }
+            Window::Span { span, from, until } => {
+                vec![format!("from  {from}   = {}", span.from), format!("until {until}   = {}", span.until)]
+            }
+        };
+        let bases = self.edges().into_iter().flat_map(Instant::bases);
+        let named: BTreeMap<String, &Instant> = bases.map(|base| (base.to_string(), base)).collect();
+        for (name, base) in
+            named.into_iter().filter(|(_, base)| !matches!(base, Instant::Begin | Instant::Start))
+        {
+            if let Ok(when) = bench.resolve(base) {
+                lines.push(format!("{name} was at {when}"));
+            }
+        }
+        lines.into_iter().map(|line| format!("\n  {line}")).collect()
     }
 }
 
 impl Bench<'_, '_> {
     /// Sentence, window, and a reason.
-    pub(super) fn explain(&self, window: &Window, why: &str) -> String {
-        format!("{}{}\n  {why}", self.sentence(), window.lines())
+    pub(super) fn explain(&self, window: Window<'_>, why: &str) -> String {
+        format!("{}{}\n  {why}", self.sentence(), window.lines(self))
     }
 
     /// Something was found, outside its window.
@@ -56,14 +80,14 @@ impl Bench<'_, '_> {
         record: Option<usize>,
         when: Interval,
         how: &str,
-        window: &Window,
+        window: Window<'_>,
     ) -> String {
         let what = record.map_or("it was so from the start".to_owned(), |record| self.described(record));
         let _ = look;
         format!(
             "{}{}\n  it came at {when}, {how}: {what}{}",
             self.sentence(),
-            window.lines(),
+            window.lines(self),
             evidence(record)
         )
     }
@@ -75,9 +99,9 @@ impl Bench<'_, '_> {
         record: Option<usize>,
         when: Interval,
         what: &str,
-        window: &Window,
+        window: Window<'_>,
     ) -> String {
-        let mut text = format!("{}{}\n  {what} at {when}", self.sentence(), window.lines());
+        let mut text = format!("{}{}\n  {what} at {when}", self.sentence(), window.lines(self));
         match record {
             Some(record) => {
                 text += &format!(": {}", self.described(record));
@@ -90,8 +114,14 @@ impl Bench<'_, '_> {
     }
 
     /// Nothing of the kind was found: tells what came closest.
-    pub(super) fn never_came(&self, look: &Look, from: Interval, until: Interval, window: &Window) -> String {
-        let head = format!("{}{}", self.sentence(), window.lines());
+    pub(super) fn never_came(
+        &self,
+        look: &Look,
+        from: Interval,
+        until: Interval,
+        window: Window<'_>,
+    ) -> String {
+        let head = format!("{}{}", self.sentence(), window.lines(self));
         match look {
             Look::State { selection, .. } => match self.closest(look, from, until) {
                 Some((version, differences)) => {
@@ -119,14 +149,14 @@ impl Bench<'_, '_> {
         (certain, possible): (u64, u64),
         opens: Interval,
         closes: Interval,
-        window: &Window,
+        window: Window<'_>,
     ) -> String {
         let number =
             if certain == possible { certain.to_string() } else { format!("{certain} to {possible}") };
         let mut text = format!(
             "{}{}\n  {number} in the window, where the count is {count}",
             self.sentence(),
-            window.lines()
+            window.lines(self)
         );
         for occurrence in all.iter().rev().take(TOLD).rev() {
             let where_ = if occurrence.when.is_before(opens) {
@@ -206,9 +236,9 @@ impl Bench<'_, '_> {
                     .view
                     .console(board)
                     .filter(|record| record.at >= from.earliest)
-                    .filter_map(|record| match &record.fact {
-                        Fact::Console { line, .. } => Some(format!("\n    {} {line}", record.at)),
-                        _ => None,
+                    .filter_map(|record| {
+                        let Fact::Console { line, .. } = &record.fact else { return None };
+                        Some(format!("\n    {} {line}", record.at))
                     })
                     .collect();
                 if lines.is_empty() {

@@ -22,7 +22,7 @@ impl Bench<'_, '_> {
             Ok(prepared) => prepared,
             Err(why) => return self.cannot_tell(&why),
         };
-        let window = Window::of_span(&never.span, from, until);
+        let window = Window::Span { span: &never.span, from, until };
         let touches: Vec<(Touch, Interval, Option<usize>)> = match &look {
             Look::State { selection, matcher, count, .. } => {
                 let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
@@ -34,14 +34,14 @@ impl Bench<'_, '_> {
             Look::Occurrences { of, count } => {
                 let all = occurrences(&self.view, of);
                 if let Some(count) = count {
-                    return self.never_count(&look, &all, count, from, until, &window);
+                    return self.never_count(&look, &all, count, from, until, window);
                 }
                 all.iter()
                     .map(|one| (touch_instant(one.when, from, until), one.when, Some(one.record)))
                     .collect()
             }
         };
-        self.span_verdict(&look, touches, from, until, &window, "it was so")
+        self.span_verdict(&look, touches, from, until, window, "it was so")
     }
 
     /// `never` with a count of occurrences: judged when the span is past.
@@ -52,7 +52,7 @@ impl Bench<'_, '_> {
         count: &rigor_model::pattern::Count,
         from: Interval,
         until: Interval,
-        window: &Window,
+        window: Window<'_>,
     ) -> StepState {
         let certain: u64 = all
             .iter()
@@ -90,7 +90,7 @@ impl Bench<'_, '_> {
             Ok(prepared) => prepared,
             Err(why) => return self.cannot_tell(&why),
         };
-        let window = Window::of_span(&always.span, from, until);
+        let window = Window::Span { span: &always.span, from, until };
         let Look::State { selection, matcher, count, .. } = &look else {
             return self.cannot_tell(&Unresolved::new("occurrences are not so at every time"));
         };
@@ -99,7 +99,7 @@ impl Bench<'_, '_> {
             .into_iter()
             .map(|(onset, end)| (touch(onset.when, end, from, until), onset.when, onset.record))
             .collect();
-        self.span_verdict(&look, touches, from, until, &window, "it was not so")
+        self.span_verdict(&look, touches, from, until, window, "it was not so")
     }
 
     /// Fails on the first certain touch, is undecided on one that is too uncertain, and passes at the end.
@@ -109,7 +109,7 @@ impl Bench<'_, '_> {
         touches: Vec<(Touch, Interval, Option<usize>)>,
         from: Interval,
         until: Interval,
-        window: &Window,
+        window: Window<'_>,
         what: &str,
     ) -> StepState {
         let mut doubt = None;
@@ -151,7 +151,7 @@ impl Bench<'_, '_> {
             Ok(span) => span,
             Err(why) => return self.cannot_tell(&why),
         };
-        let window = Window::of_span(&unchanged.span, from, until);
+        let window = Window::Span { span: &unchanged.span, from, until };
         let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
         let mut seen = 0;
         for (key, states) in field_values(&self.view, &selection, &unchanged.field) {
@@ -175,7 +175,7 @@ impl Bench<'_, '_> {
                         };
                         let was = first.value.map_or("not there".to_owned(), ToString::to_string);
                         let what = format!("{} of {} changed from {was} to: {now}", unchanged.field, key.1);
-                        let text = self.happened(&look, Some(record), when, &what, &window);
+                        let text = self.happened(&look, Some(record), when, &what, window);
                         return StepState::Settled(
                             Verdict::because(Outcome::Fail, text).with_found(when, Some(record)),
                         );
@@ -187,7 +187,7 @@ impl Bench<'_, '_> {
                         );
                         return StepState::Settled(Verdict::because(
                             Outcome::Undecided,
-                            self.explain(&window, &why),
+                            self.explain(window, &why),
                         ));
                     }
                     Touch::Possible(_) | Touch::None => {}
@@ -198,12 +198,12 @@ impl Bench<'_, '_> {
             return StepState::Pending { until };
         }
         if let Some(why) = self.blind_spot(&look, from.earliest, until.latest) {
-            return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(&window, &why)));
+            return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)));
         }
         let wanted = selection.names.as_ref().map_or(1, Vec::len);
         if seen < wanted {
             let text = self.explain(
-                &window,
+                window,
                 &format!("when the window opened {seen} of at least {wanted} such objects were there"),
             );
             return StepState::Settled(Verdict::because(Outcome::Fail, text));

@@ -1,7 +1,7 @@
 //! Monitors over consoles: no panic, no reset that nobody asked for, no pod on two boards for longer
 //! than allowed, no process that ends by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rigor_model::kinds::LEASE_NAMESPACE;
@@ -59,6 +59,9 @@ pub(super) fn no_process_ends(ground: &Ground<'_>, seen: &mut Vec<Violation>) {
     }
 }
 
+/// From when until when.
+type Stretch = (Micros, Micros);
+
 /// A stretch in which a board ran a container of a pod.
 #[derive(Debug, Clone, Copy)]
 struct Run<'a> {
@@ -71,15 +74,18 @@ struct Run<'a> {
 /// No pod runs on two boards for longer than the one that lost it needs to stop it. Only time in which
 /// both boards are in contact counts: what cannot hear cannot stop.
 pub(super) fn no_pod_twice(ground: &Ground<'_>, seen: &mut Vec<Violation>) {
-    for (pod, runs) in runs(ground) {
+    let all = runs(ground);
+    let boards: BTreeSet<&str> = all.values().flatten().map(|run| run.board).collect();
+    let heard: BTreeMap<&str, Vec<Stretch>> =
+        boards.into_iter().map(|board| (board, contacts(ground, board))).collect();
+    for (pod, runs) in &all {
         for (index, first) in runs.iter().enumerate() {
             for second in runs[index + 1..].iter().filter(|second| second.board != first.board) {
                 let both = (first.from.max(second.from), first.until.min(second.until));
-                let stretches = contacts(ground, first.board)
-                    .into_iter()
-                    .flat_map(|one| {
-                        contacts(ground, second.board).into_iter().map(move |other| common(one, other))
-                    })
+                let (ours, theirs) = (&heard[first.board], &heard[second.board]);
+                let stretches = ours
+                    .iter()
+                    .flat_map(|one| theirs.iter().map(|other| common(*one, *other)))
                     .map(|stretch| common(stretch, both));
                 let longest = stretches.max_by_key(|(from, until)| until.since(*from));
                 let Some((from, until)) = longest else { continue };
@@ -108,14 +114,14 @@ pub(super) fn no_pod_twice(ground: &Ground<'_>, seen: &mut Vec<Violation>) {
 }
 
 /// What two stretches of time have in common; none is a stretch without length.
-fn common(one: (Micros, Micros), other: (Micros, Micros)) -> (Micros, Micros) {
+fn common(one: Stretch, other: Stretch) -> Stretch {
     let from = one.0.max(other.0);
     (from, one.1.min(other.1).max(from))
 }
 
 /// The stretches in which a board could hear the control plane; after a time away one begins with its
 /// first renewal.
-fn contacts(ground: &Ground<'_>, board: &str) -> Vec<(Micros, Micros)> {
+fn contacts(ground: &Ground<'_>, board: &str) -> Vec<Stretch> {
     let key = (LEASE_NAMESPACE.to_owned(), board.to_owned());
     let renewed_after = |since: Micros| {
         let renewals = ground.view.versions("leases", &key).iter();
@@ -125,18 +131,26 @@ fn contacts(ground: &Ground<'_>, board: &str) -> Vec<(Micros, Micros)> {
     let mut since = Some(Micros::ZERO);
     let mut all = Vec::new();
     for record in ground.history.records() {
-        match &record.fact {
-            Fact::Power { board: of, act, .. } if of == board => {
-                // A cycle is an outage of no length: contact is anew afterwards.
-                if let (PowerAct::Cycle, Some(from)) = (act, since.take()) {
-                    all.push((from, record.at));
-                }
-                power = !matches!(act, PowerAct::Cut | PowerAct::Hang);
+        if let Fact::Power { board: of, act, .. } = &record.fact
+            && of == board
+        {
+            // A cycle is an outage of no length: contact is anew afterwards.
+            if *act == PowerAct::Cycle
+                && let Some(from) = since.take()
+            {
+                all.push((from, record.at));
             }
-            Fact::Link { board: of, act, .. } if of == board => link = *act == LinkAct::Heal,
-            Fact::ControlPlane { .. } => plane = false,
-            Fact::ControlPlaneReady {} => plane = true,
-            _ => continue,
+            power = !matches!(act, PowerAct::Cut | PowerAct::Hang);
+        } else if let Fact::Link { board: of, act, .. } = &record.fact
+            && of == board
+        {
+            link = *act == LinkAct::Heal;
+        } else if let Fact::ControlPlane { .. } = &record.fact {
+            plane = false;
+        } else if let Fact::ControlPlaneReady {} = &record.fact {
+            plane = true;
+        } else {
+            continue;
         }
         match since {
             Some(from) if !(power && link && plane) => {
@@ -155,43 +169,31 @@ fn contacts(ground: &Ground<'_>, board: &str) -> Vec<(Micros, Micros)> {
 fn runs<'a>(ground: &Ground<'a>) -> BTreeMap<&'a str, Vec<Run<'a>>> {
     let mut open: BTreeMap<(&str, &str), (Micros, usize)> = BTreeMap::new();
     let mut all: BTreeMap<&str, Vec<Run<'_>>> = BTreeMap::new();
+    let mut close = |board: &'a str, pod: &'a str, opened: (Micros, usize), until: Micros| {
+        all.entry(pod).or_default().push(Run { board, from: opened.0, until, record: opened.1 });
+    };
     for (number, record) in ground.history.records().iter().enumerate() {
-        match &record.fact {
-            Fact::Console { board, line } => {
-                let Some(rest) = line.find("pod ").map(|at| &line[at + 4..]) else { continue };
-                let Some((pod, what)) = rest.split_once(' ') else { continue };
-                if what.starts_with("container ") && what.ends_with(" started") {
-                    open.entry((board, pod)).or_insert((record.at, number));
-                } else if ends(what)
-                    && let Some((from, record_number)) = open.remove(&(board.as_str(), pod))
-                {
-                    all.entry(pod).or_default().push(Run {
-                        board,
-                        from,
-                        until: record.at,
-                        record: record_number,
-                    });
+        if let Fact::Console { board, line } = &record.fact {
+            let Some(rest) = line.find("pod ").map(|at| &line[at + 4..]) else { continue };
+            let Some((pod, what)) = rest.split_once(' ') else { continue };
+            if what.starts_with("container ") && what.ends_with(" started") {
+                open.entry((board, pod)).or_insert((record.at, number));
+            } else if ends(what)
+                && let Some(opened) = open.remove(&(board.as_str(), pod))
+            {
+                close(board, pod, opened, record.at);
+            }
+        } else if let Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } = &record.fact {
+            let ended: Vec<(&str, &str)> = open.keys().filter(|(of, _)| of == board).copied().collect();
+            for key in ended {
+                if let Some(opened) = open.remove(&key) {
+                    close(key.0, key.1, opened, record.at);
                 }
             }
-            Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } => {
-                let ended: Vec<(&str, &str)> = open.keys().filter(|(of, _)| of == board).copied().collect();
-                for key in ended {
-                    if let Some((from, record_number)) = open.remove(&key) {
-                        all.entry(key.1).or_default().push(Run {
-                            board,
-                            from,
-                            until: record.at,
-                            record: record_number,
-                        });
-                    }
-                }
-            }
-            _ => {}
         }
     }
-    for ((board, pod), (from, record)) in open {
-        all.entry(pod).or_default().push(Run { board, from, until: ground.history.last_at(), record });
-    }
+    let end = ground.history.last_at();
+    open.into_iter().for_each(|((board, pod), opened)| close(board, pod, opened, end));
     all
 }
 
