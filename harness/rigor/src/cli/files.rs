@@ -5,8 +5,9 @@ use crate::exit::Exit;
 use crate::import::import;
 use clap::{Args, ValueEnum};
 use rigor_model::Constants;
-use rigor_trace::{Fact, History, Record};
-use std::io::Write;
+use rigor_trace::{History, jsonl};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Turn a history that was recorded elsewhere into ours.
@@ -54,11 +55,8 @@ impl Import {
 }
 
 fn write(path: &Path, history: &History) -> std::io::Result<()> {
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-    for record in history.records() {
-        serde_json::to_writer(&mut file, record)?;
-        file.write_all(b"\n")?;
-    }
+    let mut file = BufWriter::new(File::create(path)?);
+    jsonl::write(history, &mut file)?;
     file.flush()
 }
 
@@ -70,23 +68,13 @@ fn read(path: &Path) -> Result<String, Trouble> {
 
 /// The histories in a file, which may hold those of many trials one after another.
 pub(super) fn histories(path: &Path) -> Result<Vec<History>, Trouble> {
-    let text = read(path)?;
-    let mut histories: Vec<History> = Vec::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let record: Record = serde_json::from_str(line).map_err(|error| {
-            Trouble::Input(miette::miette!(
-                help = "each line of a history is a record as in events.jsonl; other recordings go through rigor import",
-                "{}, line {}: {error}",
-                path.display(),
-                index + 1
-            ))
-        })?;
-        if histories.is_empty() || matches!(record.fact, Fact::TrialStarted { .. }) {
-            histories.push(History::new());
-        }
-        if let Some(history) = histories.last_mut() {
-            history.push(record.at, record.fact);
-        }
-    }
-    Ok(histories)
+    let wrong = |error: &dyn std::fmt::Display| {
+        Trouble::Input(miette::miette!(
+            help = "a history is an events.jsonl of a report; other recordings go through rigor import first",
+            "{}: {error}",
+            path.display()
+        ))
+    };
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    jsonl::read(BufReader::new(file)).map_err(|error| wrong(&error))
 }

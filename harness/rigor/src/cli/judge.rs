@@ -6,8 +6,9 @@ use crate::exit::Exit;
 use crate::suite::{ScenarioFile, Suites};
 use clap::Args;
 use rigor_model::{Outcome, Scenario};
+use rigor_trace::History;
+use rigor_trace::jsonl::trial_of;
 use rigor_trace::judge::{ScenarioVerdict, judge};
-use rigor_trace::{Fact, History};
 use std::path::{Path, PathBuf};
 
 /// Judge a scenario over a recorded history.
@@ -63,10 +64,8 @@ impl Judge {
 /// The history of this scenario; a scenario that only observes is judged over the one history there is.
 fn matching<'a>(scenario: &Scenario, histories: &'a [History]) -> Option<&'a History> {
     let named = histories.iter().find(|history| {
-        history.records().first().is_some_and(|record| {
-            matches!(&record.fact, Fact::TrialStarted { scenario: name, case, .. }
-                if *name == scenario.name && *case == scenario.case)
-        })
+        trial_of(history)
+            .is_some_and(|(name, case, _)| name == scenario.name && case == scenario.case.as_deref())
     });
     match (named, histories) {
         (None, [only]) if scenario.observe => Some(only),

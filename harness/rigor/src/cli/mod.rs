@@ -134,6 +134,9 @@ impl From<Infra> for Trouble {
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
+    // Paths and names stay whole: the terminal wraps where it must.
+    let _ =
+        miette::set_hook(Box::new(|_| Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())));
     let outcome = match Cli::parse().command {
         Command::Run(run) => run.run(),
         Command::List(list) => list.run(),

@@ -7,6 +7,7 @@ use crate::report::conformance::conformance;
 use crate::report::junit::junit;
 use crate::report::trial::RunReport;
 use rigor_model::catalogue::Catalogue;
+use rigor_trace::jsonl;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -90,10 +91,7 @@ impl Folder {
     fn write_events(&self, run: &RunReport) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(self.path.join("events.jsonl"))?);
         for trial in &run.trials {
-            for record in trial.history.records() {
-                serde_json::to_writer(&mut file, record)?;
-                file.write_all(b"\n")?;
-            }
+            jsonl::write(&trial.history, &mut file)?;
         }
         file.flush()
     }

@@ -12,7 +12,7 @@ use rigor_model::{Action, Class, Constants, Outcome, Rig, Scenario, Section, Ste
 use rigor_rigs::{Infra, World};
 use rigor_trace::history::{DEFAULT_NAMESPACE, VIRTUAL_EPOCH};
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
-use rigor_trace::{Fact, History, Phase};
+use rigor_trace::{Fact, History, Phase, jsonl};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -182,10 +182,7 @@ fn keep_evidence(trial: &Trial<'_>, report: &mut TrialReport, saved: Result<(), 
 fn write_history(dir: &Path, history: &History) -> std::io::Result<()> {
     use std::io::Write;
     let mut file = std::io::BufWriter::new(std::fs::File::create(dir.join("events.jsonl"))?);
-    for record in history.records() {
-        serde_json::to_writer(&mut file, record)?;
-        file.write_all(b"\n")?;
-    }
+    jsonl::write(history, &mut file)?;
     file.flush()
 }
 

@@ -1,0 +1,264 @@
+//! The program as a person meets it: bad input of every kind, exit codes, and what is said.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A working directory with rigs, a catalogue and a few scenarios.
+struct Bench(tempfile::TempDir);
+
+const CATALOGUE: &str = "version: 2\nareas:\n  node:\n  - {id: NODE-03, profile: kube32, must: \"be so\"}\n";
+
+const HEAD: &str = "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\n";
+
+/// A request that the API answers with 200, or is said to be answered otherwise.
+fn scenario(name: &str, answer: &str) -> String {
+    format!(
+        "{HEAD}metadata: {{name: {name}, requirements: [NODE-03], profile: kube32, tags: [quick]}}\nspec:\n  steps:\n  - request: {{method: GET, path: /api/v1/nodes, answer: {{status: {answer}}}}}\n"
+    )
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self(tempfile::tempdir().unwrap());
+        bench.write("suites/requirements.yaml", CATALOGUE);
+        let rigs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rigs");
+        for name in ["sim", "host", "qemu-short"] {
+            let text = std::fs::read_to_string(rigs.join(format!("{name}.yaml"))).unwrap();
+            bench.write(&format!("rigs/{name}.yaml"), &text);
+        }
+        bench
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Exit code, standard output, standard error.
+    fn rigor(&self, arguments: &[&str]) -> (i32, String, String) {
+        self.rigor_with(arguments, &[])
+    }
+
+    fn rigor_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_rigor"))
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("RIGOR_KEEP")
+            .env_remove("RIGOR_CONTROL_PLANE")
+            .env_remove("RIGOR_FIRMWARE")
+            .env_remove("RIGOR_KUBELET_HOST")
+            .envs(environment.iter().copied())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    fn refused(&self, arguments: &[&str], code: i32, said: &[&str]) {
+        let (exit, stdout, stderr) = self.rigor(arguments);
+        assert_eq!(exit, code, "{arguments:?}\n{stdout}\n{stderr}");
+        // Messages are wrapped to the terminal's width.
+        let flat = stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in said {
+            assert!(flat.contains(part), "{arguments:?} does not say `{part}`:\n{stderr}");
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_told_with_a_remedy() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    bench.write("bad/key.yaml", &scenario("key", "200").replace("method:", "methd:"));
+    bench.write("bad/id.yaml", &scenario("id", "200").replace("NODE-03", "NODE-30"));
+    bench.write("bad/bare.yaml", &scenario("bare", "200").replace("  steps:\n", "  steps:\n  - wait: 5\n"));
+    bench.write("bad/name.yaml", &scenario("other", "200"));
+    bench.write(
+        "bad/rig.yaml",
+        "apiVersion: rigor.dev/v1alpha1\nkind: Rig\nmetadata: {name: rig}\nspec: {kind: simm}\n",
+    );
+    for (arguments, said) in [
+        (vec!["run"], vec!["--rig <FILE|NAME>"]),
+        (vec!["run", "--rig", "qemo"], vec!["there is no rig `qemo`", "known are host, qemu-short, sim"]),
+        (vec!["run", "--rig", "no/such.yaml"], vec!["there is no rig `no/such.yaml`"]),
+        (vec!["run", "--rig", "bad/rig.yaml"], vec!["bad/rig.yaml:4:", "simm"]),
+        (vec!["run", "--rig", "sim", "nowhere"], vec!["nowhere: No such file", "name an area below suites/"]),
+        (
+            vec!["run", "--rig", "sim", "bad/key.yaml"],
+            vec!["bad/key.yaml:6:", "methd", "did you mean `method`?"],
+        ),
+        (
+            vec!["run", "--rig", "sim", "bad/id.yaml"],
+            vec!["no requirement is called NODE-30", "did you mean NODE-03?"],
+        ),
+        (vec!["run", "--rig", "sim", "bad/bare.yaml"], vec!["is a bare number"]),
+        (
+            vec!["run", "--rig", "sim", "bad/name.yaml"],
+            vec!["the scenario in it is called other", "rename one of them"],
+        ),
+        (vec!["run", "--rig", "sim", "--filter", "colour:red"], vec!["`colour:` is unknown"]),
+        (vec!["run", "--rig", "sim", "--seed", "x"], vec!["invalid value 'x' for '--seed <N>'"]),
+        (
+            vec!["run", "--rig", "sim", "--report-dir", "rigs/sim.yaml/x"],
+            vec!["name another one with --report-dir"],
+        ),
+        (vec!["lint", "bad"], vec!["did you mean `method`?", "did you mean NODE-03?"]),
+        (vec!["lint", "bad/rig.yaml"], vec!["simm"]),
+        (
+            vec!["judge", "--history", "none.jsonl", "node/good"],
+            vec!["none.jsonl: No such file", "rigor import"],
+        ),
+        (
+            vec!["judge", "--history", "rigs/sim.yaml", "node/good"],
+            vec!["line 1: this is no record of a history"],
+        ),
+        (
+            vec!["import", "rigs/sim.yaml", "--out", "out.jsonl"],
+            vec!["rigs/sim.yaml, line 1:", "RecordingStarted"],
+        ),
+        (vec!["run", "--rig", "sim", "--suites", "nowhere"], vec!["nowhere/requirements.yaml", "--suites"]),
+    ] {
+        bench.refused(&arguments, 2, &said);
+    }
+    let (_, _, stderr) = bench.rigor(&["lint", "bad/key.yaml"]);
+    insta::assert_snapshot!(stderr);
+}
+
+#[test]
+fn what_the_rig_lacks_is_the_rigs_failure() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    let check = |rig: &str, environment: &[(&str, &str)], said: &[&str]| {
+        let (exit, stdout, stderr) = bench.rigor_with(&["run", "--rig", rig], environment);
+        assert_eq!(exit, 3, "{stdout}\n{stderr}");
+        for part in said {
+            assert!(stderr.contains(part), "{stderr}");
+        }
+    };
+    let program = bench.path("rigs/sim.yaml").display().to_string();
+    let control_plane = ("RIGOR_CONTROL_PLANE", program.as_str());
+    check(
+        "host",
+        &[("RIGOR_KUBELET_HOST", "/nowhere/kubelet-host")],
+        &["RIGOR_KUBELET_HOST says", "cargo build -p boards-host"],
+    );
+    check(
+        "qemu-short",
+        &[control_plane, ("RIGOR_FIRMWARE", program.as_str()), ("PATH", "/nowhere")],
+        &["the emulator qemu-system-riscv32 is not installed", "remedy: install it"],
+    );
+    // A program that is none: the trial fails, and not as a matter of conformance.
+    let (exit, stdout, stderr) = bench
+        .rigor_with(&["run", "--rig", "host"], &[control_plane, ("RIGOR_KUBELET_HOST", program.as_str())]);
+    assert_eq!(exit, 3, "{stdout}\n{stderr}");
+    assert!(
+        stdout.contains("INFRA") && stdout.contains("could not be started: Permission denied"),
+        "{stdout}"
+    );
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_run_leaves_a_report_and_the_right_exit_code() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    bench.write("suites/node/wrong.yaml", &scenario("wrong", "404"));
+    bench.write(
+        "suites/node/elsewhere.yaml",
+        &scenario("elsewhere", "200").replace("spec:\n", "spec:\n  rig: {needs: [kubectl]}\n"),
+    );
+    let (exit, stdout, _) = bench.rigor(&["run", "--rig", "sim", "--filter", "good | elsewhere"]);
+    assert_eq!(exit, 0, "{stdout}");
+    assert!(stdout.contains("SKIP [         ] node/elsewhere: the rig sim lacks kubectl"), "{stdout}");
+    for name in ["events.jsonl", "report.yaml", "junit.xml"] {
+        assert!(bench.path("report").join(name).is_file(), "{name}");
+    }
+    assert_eq!(bench.rigor(&["run", "--rig", "sim", "--filter", "elsewhere"]).0, 3, "nothing passed");
+    assert_eq!(bench.rigor(&["run", "--rig", "sim", "--filter", "nothing"]).0, 3, "nothing ran");
+    let (exit, stdout, _) = bench.rigor(&["run", "--rig", "sim"]);
+    assert_eq!(exit, 1, "{stdout}");
+    assert!(stdout.contains("FAIL") && stdout.contains("evidence: report/evidence/node/wrong"), "{stdout}");
+    let evidence = bench.path("report/evidence/node/wrong/events.jsonl");
+    assert!(evidence.is_file() && !bench.path("report/evidence/node/good").exists());
+    // The same verdicts again, over what was recorded.
+    for (name, code) in [("node/good", 0), ("node/wrong", 1), ("suites/node/wrong.yaml", 1)] {
+        let (exit, stdout, stderr) = bench.rigor(&["judge", "--history", "report/events.jsonl", name]);
+        assert_eq!(exit, code, "{name}\n{stdout}\n{stderr}");
+    }
+    bench.refused(
+        &["judge", "--history", "report/events.jsonl", "node/elsewhere"],
+        2,
+        &["holds no history of node/elsewhere"],
+    );
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_simulated_run_is_the_same_bytes_for_any_number_of_workers() {
+    let bench = Bench::new();
+    for name in ["one", "two", "three", "four"] {
+        let text = scenario(name, "200").replace("spec:\n", "spec:\n  rig: {boards: 1}\n");
+        bench.write(&format!("suites/node/{name}.yaml"), &text);
+    }
+    let events = |jobs: &str, dir: &str| {
+        let (exit, stdout, _) =
+            bench.rigor(&["run", "--rig", "sim", "--seed", "7", "--jobs", jobs, "--report-dir", dir]);
+        assert_eq!(exit, 0, "{stdout}");
+        std::fs::read_to_string(bench.path(dir).join("events.jsonl")).unwrap()
+    };
+    let alone = events("1", "alone");
+    assert!(alone.lines().count() > 40);
+    assert_eq!(alone, events("4", "together"));
+}
+
+#[test]
+fn a_listing_tells_what_cannot_run_and_why() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    bench.write(
+        "suites/node/many.yaml",
+        &scenario("many", "200").replace("spec:\n", "spec:\n  rig: {boards: 20}\n"),
+    );
+    let (exit, stdout, stderr) = bench.rigor(&["list"]);
+    assert_eq!(exit, 0);
+    assert_eq!(
+        stdout,
+        "node/good [NODE-03]\nnode/many (skipped: it needs 20 boards, and the rig sim has 10)\n"
+    );
+    assert_eq!(stderr, "2 trials on rig sim: 1 skipped, 0 cannot be read\n");
+    bench.write("suites/node/broken.yaml", "kind: Scenari\n");
+    let (exit, stdout, _) = bench.rigor(&["list", "--filter", "nothing"]);
+    assert_eq!((exit, stdout.as_str()), (2, "node/broken (cannot be read: rigor lint)\n"));
+}
+
+#[test]
+fn lint_looks_at_everything_and_at_names_across_suites() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    let (exit, stdout, stderr) = bench.rigor(&["lint"]);
+    assert_eq!((exit, stdout.as_str()), (0, "1 scenario files and 3 rigs: no mistakes\n"), "{stderr}");
+    bench.write("suites/sched/good.yaml", &scenario("good", "200"));
+    bench.refused(&["lint"], 2, &["the name good is given 2 times", "suites/sched/good.yaml"]);
+}
+
+#[test]
+fn a_recording_can_be_imported() {
+    let bench = Bench::new();
+    bench.write(
+        "recording.jsonl",
+        "{\"kind\":\"RecordingStarted\",\"wall\":\"2026-11-29T12:58:51Z\"}\n{\"kind\":\"Mark\",\"at\":1.5,\"name\":\"off\",\"node\":\"n1\"}\n",
+    );
+    let (exit, stdout, stderr) =
+        bench.rigor(&["import", "--from", "watch-jsonl", "recording.jsonl", "--out", "events.jsonl"]);
+    assert_eq!((exit, stdout.as_str()), (0, "4 facts\n"), "{stderr}");
+    let events = std::fs::read_to_string(bench.path("events.jsonl")).unwrap();
+    assert!(
+        events.contains("\"at\":1500000,\"kind\":\"Mark\",\"name\":\"off\",\"subject\":\"n1\""),
+        "{events}"
+    );
+}
