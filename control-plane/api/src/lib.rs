@@ -13,6 +13,7 @@ pub mod kinds;
 pub mod openapi;
 pub mod options;
 pub mod patch;
+pub mod protobuf;
 pub mod scale;
 mod schema;
 pub mod status;

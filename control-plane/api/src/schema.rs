@@ -51,6 +51,8 @@ pub(crate) struct Field {
     pub(crate) go_name: Option<&'static str>,
     pub(crate) default: Option<Value>,
     pub(crate) omit_zero: bool,
+    /// The protobuf field number; two where the field lies in a message that JSON inlines.
+    pub(crate) numbers: Vec<u32>,
     pub(crate) null_when_unset: bool,
 }
 
@@ -140,6 +142,7 @@ fn parse_field(name: &'static str, text: &'static str) -> Field {
         go_name: None,
         default: None,
         omit_zero: false,
+        numbers: Vec::new(),
         null_when_unset: false,
     };
     for word in words {
@@ -153,6 +156,7 @@ fn parse_field(name: &'static str, text: &'static str) -> Field {
             "enum" => field.allowed = value.split(',').collect(),
             "go" => field.go_name = Some(value),
             "default" => field.default = serde_json::from_str(value).ok(),
+            "pb" => field.numbers = value.split('.').filter_map(|number| number.parse().ok()).collect(),
             "omitzero" => field.omit_zero = true,
             "null" => field.null_when_unset = true,
             _ => {}
@@ -197,8 +201,10 @@ mod tests {
         for line in TEXT.lines().filter(|line| !line.starts_with(['#', '@'])) {
             for word in line.split(' ').skip(2) {
                 let flag = word.split('=').next().unwrap();
-                let known =
-                    ["list", "keys", "map", "merge", "strategy", "enum", "go", "default", "omitzero", "null"];
+                let known = [
+                    "list", "keys", "map", "merge", "strategy", "enum", "go", "default", "omitzero", "null",
+                    "pb",
+                ];
                 assert!(known.contains(&flag), "{line}");
                 words += 1;
             }

@@ -364,6 +364,21 @@ fn int_or_string(node: Node) -> Read {
     }
 }
 
+/// Bytes in standard base64, as JSON carries them.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let group =
+            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let index = (group >> (18 - 6 * place)) & 63;
+            out.push(if place > chunk.len() { '=' } else { char::from(ALPHABET[index as usize]) });
+        }
+    }
+    out
+}
+
 /// The offset of the first byte that is not standard base64, counted as Go counts it.
 fn bad_base64(text: &str) -> Option<usize> {
     let bytes: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
@@ -490,6 +505,11 @@ mod tests {
 
     #[test]
     fn secrets_hold_base64() {
+        for (text, encoded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
         for (text, bad) in
             [("", None), ("YQ==", None), ("YWI=", None), ("a!", Some(1)), ("YQ", Some(0)), ("YWFhY", Some(4))]
         {

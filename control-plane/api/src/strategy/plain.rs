@@ -75,22 +75,8 @@ fn secret_data(object: &mut Value) {
     let Some(Value::Object(texts)) = json::object_mut(object, &[]).remove("stringData") else { return };
     let data = json::object_mut(object, &["data"]);
     for (key, text) in texts {
-        data.insert(key, json!(base64(text.as_str().unwrap_or_default().as_bytes())));
+        data.insert(key, json!(crate::typed::base64(text.as_str().unwrap_or_default().as_bytes())));
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let index = (group >> (18 - 6 * place)) & 63;
-            out.push(if place > chunk.len() { '=' } else { char::from(ALPHABET[index as usize]) });
-        }
-    }
-    out
 }
 
 fn create_service(object: &mut Value, identity: &Identity<'_>) {
@@ -372,19 +358,5 @@ fn validate_keys(object: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
     }
     if total > MAX_DATA {
         causes.push(Cause::too_long("data", MAX_DATA));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_the_standard_one() {
-        for (text, encoded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(text.as_bytes()), encoded);
-        }
     }
 }
