@@ -213,12 +213,24 @@ fn nodes_are_cordoned_and_tainted_and_namespaces_come_and_go() {
     cluster.says(&["uncordon", "a"], &["uncordoned"]);
     cluster.says(&["taint", "node", "a", "k=v:NoSchedule"], &["tainted"]);
     cluster.says(&["taint", "node", "a", "k-"], &["untainted"]);
-    cluster.write("ns.json", r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}"#);
-    cluster.says(&["create", "-f", "ns.json"], &["namespace/ns created"]);
+    cluster.says(&["create", "namespace", "ns"], &["namespace/ns created"]);
     cluster.says(&["get", "serviceaccount", "-n", "ns"], &["default"]);
     cluster.write("cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {k: v}\n");
     cluster.says(&["apply", "-n", "ns", "-f", "cm.yaml"], &["configmap/cm created"]);
     cluster.says(&["get", "cm", "-n", "ns"], &["cm", "DATA"]);
+    cluster.says(&["create", "configmap", "other", "-n", "ns", "--from-literal=a=b"], &["created"]);
+    cluster.says(&["get", "configmap", "other", "-n", "ns", "-o", "jsonpath={.data.a}"], &["b"]);
+    cluster.says(&["create", "secret", "generic", "s", "-n", "ns", "--from-literal=k=v"], &["created"]);
+    cluster.says(&["get", "secret", "s", "-n", "ns", "-o", "jsonpath={.data.k}"], &["dg=="]);
+    cluster.says(&["create", "serviceaccount", "robot", "-n", "ns"], &["created"]);
+    cluster.says(
+        &["create", "deployment", "d", "-n", "ns", "--image=rigor.dev/pause", "--replicas=2"],
+        &["created"],
+    );
+    cluster.says(&["get", "deploy", "d", "-n", "ns", "-o", "jsonpath={.spec.replicas}"], &["2"]);
+    cluster.says(&["auth", "whoami"], &["kubernetes-admin", "system:masters"]);
+    cluster.says(&["auth", "can-i", "create", "pods"], &["yes"]);
+    cluster.says(&["delete", "deploy", "d", "-n", "ns"], &["deleted"]);
     cluster.says(&["delete", "namespace", "ns", "--timeout=20s"], &["deleted"]);
     cluster.fails(&["get", "namespace", "ns"], &["not found"]);
 }

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use control_plane_api::ApiError;
+use control_plane_api::{ApiError, protobuf};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, Limited};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::MAX_BODY;
 
-const ACCEPTED: &[&str] = &["application/json", "application/yaml"];
+const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// Reads a whole body.
 ///
@@ -40,6 +40,7 @@ pub fn to_json(headers: &HeaderMap, body: Bytes) -> Result<Bytes, ApiError> {
     match media_type(headers).as_str() {
         "" | "*/*" | "application/json" => Ok(body),
         "application/yaml" => yaml(&body),
+        "application/vnd.kubernetes.protobuf" => protobuf::to_json(&body).map(Into::into),
         _ => Err(ApiError::unsupported_media_type(ACCEPTED)),
     }
 }
@@ -78,6 +79,6 @@ mod tests {
         assert_eq!(convert("application/yaml", "a: [1"), Err(400));
         assert_eq!(convert("application/yaml", "a: 1\na: 2"), Err(400));
         assert_eq!(convert("text/plain", "{}"), Err(415));
-        assert_eq!(convert("application/vnd.kubernetes.protobuf", "k8s"), Err(415));
+        assert_eq!(convert("application/vnd.kubernetes.protobuf", "k8s"), Err(400));
     }
 }

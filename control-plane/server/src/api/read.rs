@@ -16,7 +16,7 @@ use super::view::View;
 use super::watch::{Subject, WatchBody};
 use super::{At, Filter, respond};
 use crate::auth::check_pod_visible;
-use crate::service::{Page, Service, show};
+use crate::service::{Page, Service, absent, show};
 use crate::store::StoreError;
 
 /// How a request's answer is shown and written.
@@ -40,7 +40,11 @@ pub async fn get(service: &Service, call: &Call, target: &Target) -> Result<Resp
     let (view, accepted) = view(service, call, target, false)?;
     let not_older_than = query::version(&call.query)?.unwrap_or(0);
     let name = target.name.as_deref().unwrap_or_default();
-    let entry = service.get(target.kind, target.namespace.as_deref(), name, not_older_than).await?;
+    let entry = service.get(target.kind, target.namespace.as_deref(), name, not_older_than).await;
+    let entry = entry.map_err(|error| match error.code {
+        404 => absent(target.kind, target.subresource.as_deref(), name),
+        _ => error,
+    })?;
     check_pod_visible(&call.user, target.kind, &entry.object)?;
     let shown = match target.subresource.as_deref() {
         None | Some("status") => view.one(&entry.object),

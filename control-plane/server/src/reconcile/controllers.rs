@@ -39,7 +39,7 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// Controllers whose periods start now.
+    /// Controllers whose first turn is now: what became due while no one served is done as soon as someone does (NODE-12).
     pub fn new(service: &Service) -> Self {
         let (config, now) = (&service.config, service.clock.mono());
         let kinds = kinds::all().iter().filter(|kind| kind.is_stored());
@@ -49,7 +49,7 @@ impl Controllers {
             lifecycle: LifecycleConfig { not_ready_timeout: config.not_ready_timeout },
             deployments: DeploymentConfig { period: config.controller_period },
             garbage: GarbageConfig { kinds },
-            next_check: now + config.node_monitor_period,
+            next_check: now,
             next_pass: now,
             next_sweep: now + EVENT_SWEEP,
             nodes: std::collections::BTreeMap::new(),

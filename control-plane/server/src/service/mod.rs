@@ -10,7 +10,7 @@ mod remove;
 mod update;
 
 pub use self::read::Page;
-pub use self::update::{Door, Written, show};
+pub use self::update::{Door, Written, absent, show};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

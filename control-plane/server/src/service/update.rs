@@ -144,7 +144,7 @@ impl Service {
         let key = key_of(kind, namespace, name);
         for _ in 0..ATTEMPTS {
             let entry = self.store.get(&key).await.map_err(|error| store_failed(&error))?;
-            let Some(entry) = entry else { return Err(ApiError::not_found(kind, name)) };
+            let Some(entry) = entry else { return Err(absent(kind, subresource, name)) };
             let restricted = !self.config.disable_admission.contains(&Admission::NodeRestriction);
             if restricted {
                 // Before the object's own checks: what is not the board's is refused whatever it wants there.
@@ -188,6 +188,11 @@ impl Service {
             self.reflector().status_reported(door.name, revision);
         }
     }
+}
+
+/// 404, in the words of the door.
+pub fn absent(kind: &Kind, subresource: Option<&str>, name: &str) -> ApiError {
+    if subresource == Some("scale") { scale::not_found(kind, name) } else { ApiError::not_found(kind, name) }
 }
 
 /// What stands behind a door, as the client sees it.
