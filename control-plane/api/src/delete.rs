@@ -75,9 +75,7 @@ impl DeleteOptions {
     pub fn parse(body: &[u8], query: &[(String, String)]) -> Result<Self, ApiError> {
         let raw = if body.is_empty() { from_query(query)? } else { from_body(body)? };
         let mut causes = Vec::new();
-        let values = json::list(&raw, &["dryRun"]);
-        let unsupported: Vec<&str> =
-            values.iter().filter_map(Value::as_str).filter(|v| *v != "All").collect();
+        let values: Vec<&str> = json::list(&raw, &["dryRun"]).iter().filter_map(Value::as_str).collect();
         let policy = json::at(&raw, &["propagationPolicy"]).and_then(Value::as_str);
         let orphan = json::at(&raw, &["orphanDependents"]).and_then(Value::as_bool);
         if let (Some(policy), Some(_)) = (policy, orphan) {
@@ -95,9 +93,7 @@ impl DeleteOptions {
                 None
             }
         };
-        if !unsupported.is_empty() {
-            causes.push(dry_run_cause(&unsupported));
-        }
+        causes.extend(dry_run_cause(&values));
         if !causes.is_empty() {
             return Err(ApiError::invalid_for("meta.k8s.io", "DeleteOptions", "", causes));
         }

@@ -2,7 +2,7 @@
 //!
 //! Read and watch parameters belong to the server; delete options to [`crate::delete`].
 
-use crate::status::{ApiError, Cause};
+use crate::status::{ApiError, Cause, CauseReason, quote};
 
 /// What to do about unknown and duplicate fields in a body (`fieldValidation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,12 +54,9 @@ impl WriteOptions {
         let mut options = Self::default();
         let mut causes = Vec::new();
         let dry_runs = query.iter().filter(|(key, value)| key == "dryRun" && !value.is_empty());
-        let unsupported: Vec<&str> =
-            dry_runs.clone().map(|(_, value)| value.as_str()).filter(|value| *value != "All").collect();
-        options.dry_run = dry_runs.count() > 0;
-        if !unsupported.is_empty() {
-            causes.push(dry_run_cause(&unsupported));
-        }
+        let values: Vec<&str> = dry_runs.map(|(_, value)| value.as_str()).collect();
+        options.dry_run = !values.is_empty();
+        causes.extend(dry_run_cause(&values));
         if let Some((_, value)) = query.iter().find(|(key, _)| key == "fieldValidation") {
             match value.as_str() {
                 "" => {}
@@ -80,11 +77,14 @@ impl WriteOptions {
     }
 }
 
-/// The cause for dry-run values other than `All`; Go prints a list of strings without quotes.
-pub(crate) fn dry_run_cause(values: &[&str]) -> Cause {
-    let list = values.iter().map(|value| crate::status::quote(value)).collect::<Vec<_>>().join(",");
-    let message = format!("Unsupported value: [{list}]: supported values: \"All\"");
-    Cause::new("dryRun", crate::status::CauseReason::NotSupported, message)
+/// The cause for dry-run values of which one is not `All`; they are printed as Go prints a list.
+pub(crate) fn dry_run_cause(values: &[&str]) -> Option<Cause> {
+    if values.iter().all(|value| *value == "All") {
+        return None;
+    }
+    let list = values.iter().map(|value| quote(value)).collect::<Vec<_>>().join(", ");
+    let message = format!("Unsupported value: []string{{{list}}}: supported values: \"All\"");
+    Some(Cause::new("dryRun", CauseReason::NotSupported, message))
 }
 
 #[cfg(test)]
@@ -120,6 +120,10 @@ mod tests {
              supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
         );
         assert_eq!(error.code, 422);
-        assert_eq!(parse(&[("dryRun", "Some")]).unwrap_err().code, 422);
+        assert_eq!(
+            parse(&[("dryRun", "Some")]).unwrap_err().message,
+            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{\"Some\"}: supported values: \
+             \"All\""
+        );
     }
 }

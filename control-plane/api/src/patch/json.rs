@@ -24,7 +24,7 @@ pub(super) fn apply(current: &Value, body: &[u8]) -> Result<Value, ApiError> {
         Node::Null => Vec::new(),
         other => {
             return Err(refuse(&format!(
-                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                "json: cannot unmarshal {} into Go value of type []interface {{}}",
                 other.go_kind()
             )));
         }
@@ -36,7 +36,7 @@ pub(super) fn apply(current: &Value, body: &[u8]) -> Result<Value, ApiError> {
         )));
     }
     if let Some(odd) = operations.iter().find(|one| !matches!(one, Node::Object(_) | Node::Null)) {
-        return Err(refuse(&format!(
+        return Err(ApiError::bad_request(format!(
             "json: cannot unmarshal {} into Go value of type jsonpatch.Operation",
             odd.go_kind()
         )));
