@@ -99,7 +99,8 @@ impl Ledger {
     /// Everything unclaimed.
     pub(crate) fn new(config: &Config) -> Ledger {
         let capabilities = &config.capabilities;
-        let units = Unit::ALL.into_iter().map(|unit| {
+        let mut units = BTreeMap::new();
+        for unit in Unit::ALL {
             let numbers = match unit {
                 Unit::Gpio => config.claimable_pins(),
                 Unit::I2c => (0..capabilities.i2c).collect(),
@@ -108,10 +109,10 @@ impl Ledger {
                 Unit::RmtTx => (0..capabilities.rmt_tx).collect(),
                 Unit::RmtRx => (0..capabilities.rmt_rx).collect(),
             };
-            (unit, numbers)
-        });
+            units.insert(unit, numbers);
+        }
         Ledger {
-            units: units.collect(),
+            units,
             reserved: capabilities.reserved_gpio.iter().copied().collect(),
             psram: u64::from(capabilities.psram_bytes),
             holdings: Vec::new(),

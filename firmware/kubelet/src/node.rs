@@ -66,26 +66,31 @@ struct NodeCondition {
 impl NodeObject {
     /// The conditions it shows.
     pub(crate) fn view(self) -> View {
-        let conditions = self.status.and_then(|status| status.conditions).unwrap_or_default();
-        let entry = |c: NodeCondition| (c.kind, (c.status, c.last_transition_time.unwrap_or_default()));
-        View { conditions: conditions.into_iter().map(entry).collect() }
+        let mut view = View::default();
+        for condition in self.status.and_then(|status| status.conditions).unwrap_or_default() {
+            let NodeCondition { kind, status, last_transition_time } = condition;
+            view.conditions.insert(kind, (status, last_transition_time.unwrap_or_default()));
+        }
+        view
     }
 }
 
-/// The labels of the node: its own and the configured ones, which win.
-fn labels(config: &Config) -> BTreeMap<&str, &str> {
-    let mut labels = BTreeMap::from([
+/// The labels of the node: its own, where the configuration has none of that name, and the configured ones.
+fn write_labels(j: &mut Json, config: &Config) {
+    let own = [
         ("kubernetes.io/arch", config.board.arch.as_str()),
         ("kubernetes.io/hostname", config.node_name.as_str()),
         ("kubernetes.io/os", "rigor"),
         ("rigor.dev/board", config.board.name.as_str()),
-    ]);
-    labels.extend(config.labels.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-    labels
-}
-
-fn write_labels(j: &mut Json, config: &Config) {
-    j.key("labels").object(|j| labels(config).into_iter().for_each(|(key, value)| j.field(key, value)));
+    ];
+    j.key("labels").object(|j| {
+        for (key, value) in own.into_iter().filter(|(key, _)| !config.labels.contains_key(*key)) {
+            j.field(key, value);
+        }
+        for (key, value) in &config.labels {
+            j.field(key, value);
+        }
+    });
 }
 
 /// A new Node; its status follows once the pods are known.

@@ -12,7 +12,7 @@ use crate::kubelet::Kubelet;
 use crate::node::MAX_PODS;
 use crate::pod::{Happening, PodWorker, Rejection, Stage, Surroundings};
 use crate::pod_status::{differs, tell_again};
-use crate::wire::Pod;
+use crate::wire::{Metadata, Pod};
 
 /// Pods remembered at once, ended and refused ones included.
 const MAX_RECORDS: usize = 2 * MAX_PODS;
@@ -47,12 +47,10 @@ impl Kubelet {
                 self.forget_pod(&uid, "not bound to this node any more");
             }
         }
-        let order = |pod: &Pod| {
-            let ran = !pod.status.container_statuses.is_empty();
-            (!ran, pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone())
-        };
-        unknown.sort_by_key(order);
-        for pod in unknown {
+        // Picked out one by one: few they are, and a sort would cost more flash than all of this.
+        while let Some((first, _)) = unknown.iter().enumerate().min_by_key(|(_, pod)| order_of_admission(pod))
+        {
+            let pod = unknown.swap_remove(first);
             self.see_pod(&pod, true);
         }
         self.sync.take_list(version);
@@ -256,6 +254,12 @@ impl Kubelet {
         let (wall, id) = (self.wall(), self.random.next());
         self.events.note(regarding(pod), kind, message, &wall, id);
     }
+}
+
+/// What ran before comes first, then the older.
+fn order_of_admission(pod: &Pod) -> (bool, &str, &str) {
+    let Metadata { creation_timestamp, name, .. } = &pod.metadata;
+    (pod.status.container_statuses.is_empty(), creation_timestamp, name)
 }
 
 fn regarding(pod: &PodWorker) -> Regarding {
