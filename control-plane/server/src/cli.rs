@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use control_plane::config::{
-    Admission, BadValue, Config, Controllers, Dialect, SchedulerProfile, StoreKind, dialect, duration,
+    Admission, BadValue, Config, Controllers, Dialect, SchedulerProfile, StoreKind, address, dialect,
+    duration,
 };
 
 /// A small Kubernetes-compatible API server with its scheduler and controllers.
@@ -14,7 +15,7 @@ use control_plane::config::{
 #[command(version)]
 pub struct Flags {
     /// Address and port to serve on; port 0 takes a free one and prints it.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443", value_parser = address)]
     listen: SocketAddr,
     /// Directory of the store, the kubeconfigs and the generated tokens.
     #[arg(long, value_name = "DIR", default_value = "control-plane-data")]

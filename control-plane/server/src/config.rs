@@ -301,6 +301,18 @@ impl FromStr for Controllers {
     }
 }
 
+/// Reads `--listen`.
+///
+/// # Errors
+/// [`BadValue`] for a name instead of an address, or a missing port.
+pub fn address(text: &str) -> Result<SocketAddr, BadValue> {
+    text.parse().map_err(|_| {
+        BadValue(format!(
+            "`{text}` is not an address with a port: write one such as 127.0.0.1:6443 or [::1]:6443"
+        ))
+    })
+}
+
 /// Reads a duration as Go writes them: `15s`, `500ms`, `1m30s`, `1.5h`. More than zero.
 ///
 /// # Errors
@@ -365,6 +377,15 @@ mod tests {
         {
             let message = duration(text).unwrap_err().to_string();
             assert!(message.contains("15s"), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_a_number_and_a_port() {
+        assert_eq!(address("127.0.0.1:0"), Ok(SocketAddr::from(([127, 0, 0, 1], 0))));
+        assert!(address("[::1]:80").is_ok_and(|address| address.ip().is_loopback()));
+        for text in ["localhost:80", "127.0.0.1", ":80", "127.0.0.1:99999"] {
+            assert!(address(text).unwrap_err().to_string().contains("127.0.0.1:6443"), "{text}");
         }
     }
 

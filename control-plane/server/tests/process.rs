@@ -136,6 +136,7 @@ fn unsafe_addresses_are_refused() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(word), "{said}");
     };
+    refused(&["--listen", "localhost:1", "--plain-http"], "127.0.0.1:6443");
     refused(&["--listen", "127.0.0.1:0"], "--plain-http");
     refused(&["--listen", "0.0.0.0:0", "--plain-http"], "--allow-insecure-bind");
     refused(&["--listen", "0.0.0.0:0", "--plain-http", "--allow-insecure-bind", "--no-auth"], "--no-auth");

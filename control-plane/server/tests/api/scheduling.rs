@@ -145,6 +145,82 @@ fn sched_55_room_that_becomes_free_is_used() {
     rig.until(RETRY + Duration::from_millis(50), |rig| rig.pod("second")["spec"]["nodeName"] == "a");
 }
 
+/// A board of 200 KiB that runs a pod of 100 KiB and has reported nothing since.
+fn with_a_running_pod() -> Rig {
+    let rig = Rig::new();
+    rig.join("a", &board());
+    rig.pass(Duration::from_secs(1));
+    rig.create(PODS, &pod("runs", &json!({"memory": "100Ki"})));
+    rig.run("a", "runs");
+    rig
+}
+
+/// What the board reports once the pod has taken its memory.
+fn half() -> Value {
+    json!({"memory": "100Ki", "esp32.io/gpio": "10"})
+}
+
+/// Whether a pod that asks for this much is bound at once.
+fn fits(rig: &Rig, name: &str, memory: &str) -> bool {
+    rig.create(PODS, &pod(name, &json!({"memory": memory})))["spec"]["nodeName"] == "a"
+}
+
+#[test]
+fn sched_22_a_pod_that_a_report_covers_is_not_subtracted_again() {
+    let rig = with_a_running_pod();
+    rig.pass(Duration::from_secs(1));
+    rig.report("a", &half());
+    assert!(!fits(&rig, "more", "101Ki"));
+    assert!(fits(&rig, "exact", "100Ki"));
+}
+
+#[test]
+fn sched_23_and_25_pods_that_no_report_covers_are_subtracted() {
+    let rig = with_a_running_pod();
+    assert!(!fits(&rig, "more", "101Ki"), "it runs, and the last report is older");
+    assert!(fits(&rig, "exact", "100Ki"));
+    rig.report("a", &half());
+    assert!(!fits(&rig, "third", "1Ki"), "`exact` is bound and pending");
+}
+
+#[test]
+fn sched_26_a_label_or_cordon_is_no_report() {
+    let rig = with_a_running_pod();
+    rig.patch("/api/v1/nodes/a", &json!({"metadata": {"labels": {"x": "y"}}}));
+    rig.patch("/api/v1/nodes/a", &json!({"spec": {"unschedulable": true}}));
+    rig.patch("/api/v1/nodes/a", &json!({"spec": {"unschedulable": null}}));
+    assert!(!fits(&rig, "more", "101Ki"));
+    assert!(fits(&rig, "exact", "100Ki"));
+}
+
+#[test]
+fn a_report_that_repeats_the_last_one_is_a_report() {
+    let rig = with_a_running_pod();
+    rig.report("a", &half());
+    rig.patch(&format!("{PODS}/runs"), &json!({"metadata": {"labels": {"touched": "1"}}}));
+    assert!(!fits(&rig, "first", "100Ki"), "the pod was modified after the report");
+    rig.report("a", &half());
+    assert!(fits(&rig, "second", "100Ki"), "nothing changed, and yet the board has said so again");
+}
+
+#[test]
+fn after_a_restart_nothing_is_forgotten_until_the_next_report() {
+    let mut rig = with_a_running_pod();
+    rig.report("a", &half());
+    rig.restart();
+    assert!(!fits(&rig, "careful", "100Ki"));
+    rig.report("a", &half());
+    rig.until(RETRY + Duration::from_millis(50), |rig| rig.pod("careful")["spec"]["nodeName"] == "a");
+}
+
+#[test]
+fn sched_27_finished_pods_are_not_subtracted() {
+    let rig = with_a_running_pod();
+    let done = json!({"status": {"phase": "Succeeded"}});
+    rig.call_as("a-token", "PATCH", &format!("{PODS}/runs/status"), &done).expect(200);
+    assert!(fits(&rig, "all", "200Ki"));
+}
+
 #[test]
 fn sched_56_concurrent_creates_never_over_commit() {
     let rig = Rig::new();
