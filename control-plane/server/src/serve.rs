@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Body;
-use bytes::Bytes;
+use bytes::BytesMut;
 use http::{Request, Response};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -214,19 +214,27 @@ async fn connection(stream: TcpStream, router: axum::Router, mut ended: watch::R
 /// Takes the whole body first, within limits of size and time, so that no handler waits for a slow client.
 async fn answer(router: axum::Router, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let (head, body) = request.into_parts();
-    let limited = Limited::new(body, crate::api::MAX_BODY + 1);
-    let body = match within(PATIENCE, limited.collect()).await {
-        Some(Ok(body)) => body.to_bytes(),
-        // Larger than any body that is read: what is over the limit is refused by the handler, in Kubernetes' words.
-        Some(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Bytes::from(vec![b' '; crate::api::MAX_BODY + 1])
+    // One byte more than is accepted, so that the handler sees what is too large and refuses it in Kubernetes' words.
+    let mut taken = BytesMut::new();
+    let complete = within(PATIENCE, async {
+        let mut body = std::pin::pin!(body);
+        while taken.len() <= crate::api::MAX_BODY
+            && let Some(frame) = body.frame().await
+        {
+            match frame.map(hyper::body::Frame::into_data) {
+                Ok(Ok(data)) => taken.extend_from_slice(&data),
+                // Trailers mean nothing here.
+                Ok(Err(_)) => {}
+                Err(_) => return false,
+            }
         }
-        Some(Err(_)) | None => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
-            response.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
-            return Ok(response);
-        }
-    };
-    router.oneshot(Request::from_parts(head, Body::from(body))).await
+        true
+    });
+    if complete.await == Some(true) {
+        return router.oneshot(Request::from_parts(head, Body::from(taken.freeze()))).await;
+    }
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
+    response.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+    Ok(response)
 }

@@ -231,6 +231,8 @@ fn nodes_are_cordoned_and_tainted_and_namespaces_come_and_go() {
     cluster.says(&["auth", "whoami"], &["kubernetes-admin", "system:masters"]);
     cluster.says(&["auth", "can-i", "create", "pods"], &["yes"]);
     cluster.says(&["delete", "deploy", "d", "-n", "ns"], &["deleted"]);
+    // No board ends these pods.
+    cluster.ok(&["delete", "pods", "--all", "-n", "ns", "--grace-period=0", "--force"]);
     cluster.says(&["delete", "namespace", "ns", "--timeout=20s"], &["deleted"]);
     cluster.fails(&["get", "namespace", "ns"], &["not found"]);
 }

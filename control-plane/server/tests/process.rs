@@ -85,6 +85,59 @@ fn objects_and_tokens_outlive_a_kill() {
 }
 
 #[test]
+fn what_was_answered_outlives_a_kill_in_the_middle_of_writing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = "/api/v1/namespaces/default/configmaps";
+    let start = || {
+        let mut start = command(dir.path());
+        start.arg("--no-auth");
+        Process::start(start)
+    };
+    let process = start();
+    let (told, answered) = std::sync::mpsc::channel();
+    let url = process.url.clone();
+    let writer = std::thread::spawn(move || {
+        for n in 0.. {
+            let body = format!(r#"{{"metadata":{{"name":"m{n}"}}}}"#);
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            let Ok(mut stream) = TcpStream::connect(url.strip_prefix("http://").unwrap()) else { return };
+            let mut answer = String::new();
+            let exchanged = stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .and_then(|()| stream.read_to_string(&mut answer));
+            if exchanged.is_err() || !answer.starts_with("HTTP/1.1 201") {
+                return;
+            }
+            let object: serde_json::Value =
+                serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let version: u64 = object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+            told.send((n, version)).unwrap();
+        }
+    });
+    let mut kept: Vec<(i32, u64)> = answered.iter().take(40).collect();
+    signal(&process, "KILL");
+    writer.join().unwrap();
+    kept.extend(answered.try_iter());
+    drop(process);
+    let process = start();
+    for (n, version) in &kept {
+        let answer = get(&process, "", &format!("{path}/m{n}"));
+        assert!(
+            answer.starts_with("HTTP/1.1 200")
+                && answer.contains(&format!(r#""resourceVersion":"{version}""#)),
+            "{answer}"
+        );
+    }
+    let list = get(&process, "", path);
+    let list: serde_json::Value = serde_json::from_str(list.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let current: u64 = list["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    assert!(current >= kept.iter().map(|(_, version)| *version).max().unwrap());
+}
+
+#[test]
 fn it_ends_cleanly_on_either_signal_even_with_an_open_watch() {
     for signal in ["TERM", "INT"] {
         let dir = tempfile::tempdir().unwrap();

@@ -50,10 +50,12 @@ pub fn router(service: Arc<Service>) -> Router {
 
 async fn enter(service: &Arc<Service>, request: Request<Body>) -> Response<Body> {
     let audit = request.headers().get(AUDIT).cloned();
+    let (method, uri) = (request.method().clone(), request.uri().clone());
     let mut response = match dispatch(service, request).await {
         Ok(response) => response,
         Err(error) => respond::error(&error),
     };
+    tracing::debug!(%method, %uri, status = response.status().as_u16());
     let headers = response.headers_mut();
     let audit = audit.or_else(|| HeaderValue::from_str(&service.audit.uid()).ok());
     if let Some(audit) = audit {

@@ -55,8 +55,8 @@ pub async fn settle(
             let reflector = service.fresh();
             decide(reflector.snapshot(), &service.now())
         };
-        if !decision.is_idle() {
-            tracing::debug!(what, because = decision.because, writes = decision.writes.len());
+        if !decision.writes.is_empty() {
+            tracing::info!(what, because = decision.because, writes = decision.writes.len());
         }
         match apply(service, &decision.writes).await {
             Ok(()) => {
