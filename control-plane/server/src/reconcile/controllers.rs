@@ -60,6 +60,7 @@ impl Controllers {
     /// Everything that is due. Answers the next instant at which something will be, and the revision up to which all changes
     /// were seen.
     pub async fn turn(&mut self, service: &Service) -> (Option<Duration>, u64) {
+        service.catch_up().await;
         self.follow(service).await;
         if service.runs(Controller::NodeLifecycle) {
             self.check_nodes(service).await;
@@ -205,6 +206,6 @@ async fn sweep_events(service: &Service) {
         if service.store.delete(key.clone(), revision).await.is_ok() {
             service.recorder.forget(&key);
         }
+        service.take_in();
     }
-    service.take_in();
 }

@@ -3,10 +3,19 @@
 //! Handlers refresh it right after each write, so an instant that the snapshot keeps (a lease's renewal, a stamp) is the
 //! instant of acceptance (NODE-03, NODE-11).
 
+use std::collections::BTreeMap;
+
 use control_plane_api::kinds;
-use control_plane_core::{Key, Now, Snapshot};
+use control_plane_core::{Key, Now, Object, Snapshot};
 
 use crate::store::{Effect, Scope, Store, StoreError};
+
+/// What a store holds at some revision or later.
+#[derive(Debug)]
+pub struct Everything {
+    cursor: u64,
+    objects: Vec<(&'static str, BTreeMap<Key, Object>)>,
+}
 
 /// Follows the store.
 #[derive(Debug, Default)]
@@ -33,10 +42,48 @@ impl Reflector {
         Ok(Self { snapshot, cursor })
     }
 
+    /// All that is stored, to catch up with when the history does not reach back far enough.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn everything(store: &dyn Store) -> Result<Everything, StoreError> {
+        let cursor = store.revision();
+        let mut objects = Vec::new();
+        for resource in resources() {
+            let listing = store.list(Scope { resource, namespace: None }, None).await?;
+            let entries = listing.entries.into_iter();
+            objects.push((
+                resource,
+                entries.map(|(key, entry)| (Key::new(key.namespace, key.name), entry.object)).collect(),
+            ));
+        }
+        Ok(Everything { cursor, objects })
+    }
+
+    /// Catches up with all that is stored: what differs was written just now, as far as anyone can tell.
+    pub fn catch_up(&mut self, everything: Everything, now: &Now) {
+        if everything.cursor <= self.cursor {
+            return;
+        }
+        self.cursor = everything.cursor;
+        for (resource, objects) in everything.objects {
+            let gone =
+                self.snapshot.list(resource).map(|(key, _)| key).filter(|key| !objects.contains_key(*key));
+            for key in gone.cloned().collect::<Vec<_>>() {
+                self.snapshot.observe(resource, key, None, now);
+            }
+            for (key, object) in objects {
+                if self.snapshot.at(resource, &key) != Some(&object) {
+                    self.snapshot.observe(resource, key, Some(object), now);
+                }
+            }
+        }
+    }
+
     /// Takes in the writes since the last time.
     ///
     /// # Errors
-    /// When more happened than the history holds; then [`Self::load`] anew.
+    /// When more happened than the history holds; then [`Self::catch_up`].
     pub fn refresh(&mut self, store: &dyn Store, now: &Now) -> Result<(), StoreError> {
         for change in store.changes(self.cursor)? {
             self.cursor = change.revision;
@@ -74,4 +121,44 @@ fn resources() -> Vec<&'static str> {
     resources.sort_unstable();
     resources.dedup();
     resources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Expect, MemoryStore};
+    use futures_util::FutureExt;
+    use serde_json::json;
+    use std::time::Duration;
+
+    #[test]
+    fn a_reflector_that_fell_behind_catches_up_and_keeps_its_instants() {
+        let store = MemoryStore::with_history(2);
+        let at = |seconds: u64| Now {
+            mono: Duration::from_secs(seconds),
+            wall: jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(seconds),
+        };
+        let put = |resource: &str, namespace: &str, name: &str, renewed: u64| {
+            let key = crate::store::Key::new(resource, namespace, name);
+            let found = store.get(&key).now_or_never().unwrap().unwrap();
+            let expect = found.map_or(Expect::Absent, |entry| Expect::Revision(entry.revision));
+            let metadata = json!({"name": name, "namespace": namespace, "uid": name});
+            let object = json!({"metadata": metadata, "spec": {"renewTime": format!("1970-01-01T00:00:{renewed:02}Z")}});
+            store.put(key, object, expect).now_or_never().unwrap().unwrap();
+        };
+        let mut reflector = Reflector::load(&store, &at(0)).now_or_never().unwrap().unwrap();
+        put("nodes", "", "a", 0);
+        reflector.refresh(&store, &at(1)).unwrap();
+        put("leases", "kube-node-lease", "a", 2);
+        reflector.refresh(&store, &at(2)).unwrap();
+        for second in 3..9 {
+            put("configmaps", "default", &second.to_string(), second);
+        }
+        assert!(matches!(reflector.refresh(&store, &at(9)), Err(StoreError::Compacted { .. })));
+        let everything = Reflector::everything(&store).now_or_never().unwrap().unwrap();
+        reflector.catch_up(everything, &at(9));
+        assert_eq!(reflector.refresh(&store, &at(9)), Ok(()));
+        assert_eq!(reflector.snapshot().list("configmaps").count(), 6);
+        assert_eq!(reflector.snapshot().lease_counted_from("a"), Some(Duration::from_secs(2)));
+    }
 }

@@ -120,10 +120,22 @@ impl Service {
         let now = self.now();
         let mut reflector = self.reflector();
         if let Err(error) = reflector.refresh(self.store.as_ref(), &now) {
-            // Each write is followed by a refresh, so this takes a history of next to no length.
-            tracing::error!(%error, "the reflector fell behind the history");
+            // It catches up at the next turn of the controllers; until then preconditions keep decisions from doing harm.
+            tracing::warn!(%error, "the reflector fell behind the history");
         }
         reflector
+    }
+
+    /// Catches up with the store where the history no longer reaches back to the last refresh.
+    pub async fn catch_up(&self) {
+        let now = self.now();
+        if self.reflector().refresh(self.store.as_ref(), &now).is_ok() {
+            return;
+        }
+        match Reflector::everything(self.store.as_ref()).await {
+            Ok(everything) => self.reflector().catch_up(everything, &now),
+            Err(error) => tracing::error!(%error, "the store cannot be read"),
+        }
     }
 
     /// Takes every acknowledged write into the snapshot.
@@ -138,8 +150,8 @@ impl Service {
             if let Err(error) = self.recorder.record(self.store.as_ref(), &self.random, &now, event).await {
                 tracing::error!(%error, reason = event.reason, "an event was not recorded");
             }
+            self.take_in();
         }
-        self.take_in();
     }
 
     /// The rules by which objects are prepared now.

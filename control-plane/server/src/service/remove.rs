@@ -95,8 +95,8 @@ impl Service {
         }
         for (key, revision) in begun {
             self.store.delete(key, revision).await?;
+            self.take_in();
         }
-        self.take_in();
         Ok(())
     }
 }
