@@ -20,7 +20,8 @@ const STEPS: &str = "
 
 fn scenario() -> Scenario {
     let catalogue =
-        Catalogue::parse("c", "version: 2\nareas: {node: [{id: X-1, profile: kube32, must: one}]}\n").unwrap();
+        Catalogue::parse("c", "version: 2\nareas: {node: [{id: X-1, profile: kube32, must: one}]}\n")
+            .unwrap();
     let source = format!(
         "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: speed, requirements: [X-1], profile: kube32}}\nspec:\n  rig: {{boards: 2}}\n  steps:{STEPS}"
     );

@@ -49,51 +49,6 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// The facts between two records that an act brought about.
-    pub(super) fn facts_of(&self, action: &Action, begin: usize, end: usize) -> Vec<&Record> {
-        let records = &self.history.records()[begin..=end];
-        records.iter().filter(|record| self.concerns(action, &record.fact)).collect()
-    }
-
-    fn concerns(&self, action: &Action, fact: &Fact) -> bool {
-        match (action, fact) {
-            (Action::Power(power), Fact::Power { board, act, .. }) => {
-                *board == power.board && *act == power.act
-            }
-            (Action::Link(link), Fact::Link { board, act, .. }) => *board == link.board && *act == link.act,
-            (Action::ControlPlane(wanted), Fact::ControlPlane { act, .. }) => act == wanted,
-            (Action::Kubectl(_), Fact::Kubectl { .. }) => true,
-            (Action::Parallel(acts), fact) => acts.iter().any(|act| self.concerns(&act.action, fact)),
-            (Action::Node(node), Fact::Request { method, path, .. }) => {
-                method != "GET" && names_node(path, &node.name)
-            }
-            (Action::Request(request), Fact::Request { as_user, method, path, .. }) => {
-                let values = self.judge.values(self.index, self.history);
-                let wanted = template::fill_text(&request.path, &values).unwrap_or_default();
-                *method == request.method && *path == wanted && *as_user == request.api.user.to_string()
-            }
-            (action, Fact::Request { as_user, method, path, .. }) => match written_by(action) {
-                Some((methods, api)) => {
-                    methods.contains(&method.as_str())
-                        && *as_user == api.user.to_string()
-                        && (path.ends_with("/binding")) == matches!(action, Action::Bind(_))
-                        && !self.is_played_traffic(path)
-                }
-                None => false,
-            },
-            (_, _) => false,
-        }
-    }
-
-    /// Whether a path is written by a played node on its own schedule.
-    fn is_played_traffic(&self, path: &str) -> bool {
-        self.judge.scenario.plan.iter().any(|step| {
-            let Action::Node(node) = &step.action else { return false };
-            path.contains("/leases/") && names_node(path, &node.name)
-                || path.ends_with(&format!("/nodes/{}/status", node.name))
-        })
-    }
-
     fn done(&self, facts: &[&Record]) -> Verdict {
         match facts.last().and_then(|record| Some((record, usize::try_from(record.seq).ok()?))) {
             Some((record, number)) => {
@@ -222,43 +177,6 @@ impl Bench<'_, '_> {
         let at = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
         Some(format!("{at}expected {}, found {}", first.expected, first.found))
     }
-}
-
-/// The methods by which an act writes, and its identity and answer.
-fn written_by(action: &Action) -> Option<(&'static [&'static str], &Api)> {
-    match action {
-        Action::Apply(act) => Some((&["POST", "PATCH", "PUT"], &act.api)),
-        Action::Create(act) => Some((&["POST"], &act.api)),
-        Action::Bind(act) => Some((&["POST"], &act.api)),
-        Action::Replace(act) => Some((&["PUT"], &act.api)),
-        Action::Patch(act) => Some((&["PATCH"], &act.api)),
-        Action::Scale(act) => Some((&["PATCH", "PUT"], &act.api)),
-        Action::Cordon(act) | Action::Uncordon(act) => Some((&["PATCH", "PUT"], &act.api)),
-        Action::Delete(act) => Some((&["DELETE"], &act.api)),
-        Action::Request(act) => Some((&[], &act.api)),
-        Action::Power(_)
-        | Action::Link(_)
-        | Action::ControlPlane(_)
-        | Action::Node(_)
-        | Action::Kubectl(_)
-        | Action::Wait(_)
-        | Action::Parallel(_)
-        | Action::Expect(_)
-        | Action::Never(_)
-        | Action::Always(_)
-        | Action::Unchanged(_)
-        | Action::Order(_)
-        | Action::Capture(_) => None,
-    }
-}
-
-/// Whether a path is that of a node, its status, or its lease.
-fn names_node(path: &str, node: &str) -> bool {
-    let path = path.split('?').next().unwrap_or_default();
-    let own = |part: &str| {
-        path.split(part).nth(1).is_some_and(|rest| rest == node || rest.starts_with(&format!("{node}/")))
-    };
-    own("/nodes/") || own("/leases/") || path.ends_with("/nodes") || path.ends_with("/leases")
 }
 
 /// What an answer says, in few words.

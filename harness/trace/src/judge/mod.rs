@@ -5,6 +5,7 @@
 //! judged over what was recorded up to its end.
 
 mod acts;
+mod concern;
 mod edges;
 mod expect;
 mod gaps;

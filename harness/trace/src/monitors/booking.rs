@@ -163,13 +163,23 @@ fn requested(pod: &Value, resource: &str) -> i128 {
         .filter_map(|container| {
             let resources = &container["resources"];
             let figure = resources["requests"].get(resource).or_else(|| resources["limits"].get(resource))?;
-            Quantity::read(figure).map(Quantity::nano)
+            Some(asked(figure))
         })
         .collect();
     if declared.is_empty() && resource == "memory" {
         return Quantity::read(&Value::String(UNDECLARED_MEMORY.to_owned())).map_or(0, Quantity::nano);
     }
     declared.into_iter().sum()
+}
+
+/// A figure as this scheduler reads it: with a suffix that it does not know it counts 0 (SCHED-20).
+fn asked(figure: &Value) -> i128 {
+    let suffix =
+        figure.as_str().map_or("", |text| text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'));
+    if !matches!(suffix, "" | "Ki" | "Mi" | "Gi" | "k" | "M" | "G" | "m") {
+        return 0;
+    }
+    Quantity::read(figure).map_or(0, Quantity::nano)
 }
 
 fn shown(nano: i128) -> String {

@@ -83,6 +83,7 @@ fn traffic_of_played_nodes_is_not_an_acts_answer() {
     let facts = vec![
         request("PATCH", "/api/v1/nodes/n1/status", 404, json!({})),
         request("PATCH", "/api/v1/nodes/a", 200, json!({})),
+        request("PATCH", "/api/v1/nodes/a/status", 500, json!({})),
     ];
     assert_eq!(told(steps, facts), "pass");
 }
@@ -117,4 +118,18 @@ fn kubectl_must_end_and_say_as_expected() {
         "",
         "fail: kubectl get pods ended with 0, but stderr expected {$not: {$regex: \"warning\"}}, found \"warning: x\\n\"",
     );
+}
+
+#[test]
+fn an_act_on_a_played_node_is_told_from_the_nodes_own_traffic() {
+    let steps = "- node: {name: n1}\n- patch: {kind: Node, name: n1, subresource: status, type: merge, patch: {status: {phase: x}}}\n- delete: {kind: Lease, name: n1, namespace: kube-node-lease}";
+    let scenario = scenario(steps);
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
+    let mut story = Story::exact();
+    story.begin(1_000, 0).fact(1_000, request("POST", "/api/v1/nodes", 201, json!({}))).end(1_000, 0);
+    story.begin(2_000, 1).fact(2_000, request("PATCH", "/api/v1/nodes/n1/status", 200, json!({})));
+    story.fact(2_000, request("PATCH", lease, 404, json!({}))).end(2_000, 1);
+    story.begin(3_000, 2).fact(3_000, request("DELETE", lease, 200, json!({}))).end(3_000, 2);
+    let judged = story.judged(&scenario);
+    assert_eq!(judged.outcome.name(), "pass", "{:?}", judged.message);
 }
