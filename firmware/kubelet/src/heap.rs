@@ -5,6 +5,17 @@
 use alloc::vec::Vec;
 
 const BLOCK: usize = 16 * 1024;
+/// How much of [`crate::WORKING_RESERVE`] the kubelet's own records may use before they count against the
+/// pods, in bytes.
+const RECORDS: u32 = 16 * 1024;
+
+/// What pods may have: all there is for them less what they hold, whatever the kubelet's records take, as
+/// long as those stay within their part of the reserve. So the figure that is reported moves by exactly what
+/// pods ask for, and a pod that the scheduler found room for has it. `free` is the shell's measurement.
+pub(crate) fn offered(capacity: u32, held: u32, free: u32) -> u32 {
+    // Nothing is left of the heap but the reserve, or less.
+    if free == 0 { 0 } else { capacity.saturating_sub(held).min(free.saturating_add(RECORDS)) }
+}
 
 /// Heap held for one pod; given back when dropped.
 #[derive(Debug, Default)]
@@ -68,6 +79,19 @@ impl Heap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_do_not_count_until_they_are_many() {
+        let check =
+            |held, free, expected| assert_eq!(offered(100_000, held, free), expected, "{held} {free}");
+        check(0, 100_000, 100_000);
+        check(0, 90_000, 100_000);
+        check(60_000, 35_000, 40_000);
+        check(60_000, 10_000, 26_384);
+        check(60_000, 0, 0);
+        check(100_000, 0, 0);
+        check(0, 120_000, 100_000);
+    }
 
     #[test]
     fn the_last_byte_can_be_had_and_no_more() {

@@ -12,7 +12,7 @@ use crate::claims::{Ledger, Unit};
 use crate::config::Config;
 use crate::events::Events;
 use crate::flight::Flight;
-use crate::heap::Heap;
+use crate::heap::{Heap, offered};
 use crate::link::{Link, LinkState};
 use crate::node::{Figures, View};
 use crate::pod::PodWorker;
@@ -174,10 +174,9 @@ impl Kubelet {
     /// [`Kubelet::deadline`].
     pub fn handle(&mut self, now: Now, input: Input<'_>) {
         self.millis = now.millis;
-        self.heap = Heap::measured(now.free_heap);
-        if self.memory_capacity.is_none() {
-            self.memory_capacity = Some(now.free_heap.saturating_add(self.reserved_bytes()));
-        }
+        let held = self.reserved_bytes();
+        let capacity = *self.memory_capacity.get_or_insert(now.free_heap.saturating_add(held));
+        self.heap = Heap::measured(offered(capacity, held, now.free_heap));
         match input {
             Input::NetworkUp { address } => self.network_up(address),
             Input::NetworkDown => self.network_down(),

@@ -243,6 +243,23 @@ fn the_first_report_waits_for_the_first_list_and_not_for_ever() {
     assert_eq!(memory, 204_800);
 }
 
+/// A measured heap: what the kubelet takes for itself comes out of the reserve first, and is reported after that.
+#[test]
+fn a_measured_heap_is_reported_as_it_moves() {
+    let mut world = World::ready();
+    world.records = 6000;
+    world.api.put_pod(pod("p", "pause", "4Ki"));
+    world.run(1000);
+    assert_eq!(world.allocatable("memory"), 204_800 - 4096);
+    world.records = 60_000;
+    let took =
+        world.run_until(10_500, |world| world.allocatable("memory") == 204_800 - 4096 - 60_000 + 16_384);
+    assert!(took < 10_500, "{took}");
+    world.api.put_pod(pod("q", "pause", "160Ki"));
+    world.run(1000);
+    assert_eq!(world.status("q")["reason"], "OutOfMemory");
+}
+
 #[test]
 fn memory_pressure_shows() {
     let mut world = World::ready();

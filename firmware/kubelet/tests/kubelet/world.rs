@@ -41,6 +41,8 @@ pub struct World {
     pub link_up: bool,
     /// How much later than answers the watch speaks.
     pub watch_delay: u64,
+    /// Heap the kubelet's own records take, in bytes.
+    pub records: u32,
     power: bool,
     boot_at: u64,
     boots: u64,
@@ -80,6 +82,7 @@ impl World {
             watches_end: true,
             link_up: true,
             watch_delay: 0,
+            records: 0,
             power: true,
             boot_at: 0,
             boots: 1,
@@ -215,7 +218,7 @@ impl World {
             return;
         }
         self.ticks += u64::from(input == Input::Tick);
-        let free_heap = self.kubelet.config().heap_bytes - self.kubelet.reserved_bytes();
+        let free_heap = self.kubelet.config().heap_bytes - self.kubelet.reserved_bytes() - self.records;
         let now = Now { millis: self.now - self.boot_at, free_heap };
         self.kubelet.handle(now, input);
         assert!(self.kubelet.deadline() > now.millis);
