@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::manifest::{manifest, object, objects};
 use super::{
     Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
     Scale, Target, User,
@@ -331,70 +332,6 @@ fn target(
 fn subresource(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<String> {
     let node = fields.get("subresource")?;
     word(context.reader, node, SUBRESOURCES, |word| word).map(str::to_owned)
-}
-
-/// The one object of `manifest` or `file`.
-fn object(context: &mut Context<'_, '_>, fields: &Fields<'_>, node: &Node) -> Option<Value> {
-    let mut objects = objects(context, fields)?;
-    if objects.len() != 1 {
-        context.reader.wrong(
-            &node.span,
-            format!("the file holds {} objects", objects.len()),
-            "one object belongs here; `apply` takes several",
-        );
-        return None;
-    }
-    objects.pop()
-}
-
-/// The objects of `manifest` or `file`.
-fn objects(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<Vec<Value>> {
-    if let Some(node) = fields.get("manifest") {
-        return Some(vec![manifest(context, node)?]);
-    }
-    let node = fields.get("file")?;
-    let name = context.reader.text(node)?;
-    let documents = context.documents(node, &name)?;
-    let objects: Vec<Option<Value>> = documents.iter().map(|document| manifest(context, document)).collect();
-    objects.into_iter().collect()
-}
-
-/// One object of a known kind.
-fn manifest(context: &mut Context<'_, '_>, node: &Node) -> Option<Value> {
-    let Kind::Map(_) = &node.kind else {
-        context.reader.wrong(
-            &node.span,
-            format!("an object belongs here, not {}", node.describe()),
-            "write its apiVersion, kind, metadata and spec",
-        );
-        return None;
-    };
-    strings::check_object(context.reader, node, None);
-    let head = node.span.start..node.span.start;
-    for key in ["apiVersion", "kind", "metadata"] {
-        if node.get(key).is_none() {
-            context.reader.wrong(
-                &head,
-                format!("the object has no `{key}`"),
-                "add it; for a body that is wrong on purpose use `request`",
-            );
-            return None;
-        }
-    }
-    let kind = kind(context, node.get("kind")?)?;
-    let version = node.get("apiVersion")?;
-    if version.as_text() != Some(kind.api_version) {
-        context.reader.wrong(
-            &version.span,
-            format!("a {} has another apiVersion than {}", kind.kind, version.describe()),
-            format!("write {}", kind.api_version),
-        );
-    }
-    let metadata = node.get("metadata")?;
-    if metadata.get("name").is_none() && metadata.get("generateName").is_none() {
-        context.reader.wrong(&metadata.span, "the object has no name", "add `name` under metadata");
-    }
-    Some(templated(context, node))
 }
 
 fn api(context: &mut Context<'_, '_>, fields: &Fields<'_>, namespaced: bool) -> Option<Api> {

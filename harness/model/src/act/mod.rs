@@ -4,6 +4,7 @@
 //! runner fills in when it acts.
 
 pub(crate) mod api;
+mod manifest;
 pub(crate) mod played;
 pub(crate) mod rig;
 
