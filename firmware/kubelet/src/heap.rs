@@ -8,13 +8,16 @@ const BLOCK: usize = 16 * 1024;
 /// How much of [`crate::WORKING_RESERVE`] the kubelet's own records may use before they count against the
 /// pods, in bytes.
 const RECORDS: u32 = 16 * 1024;
+/// What the allocator must have left after a pod took its memory, in bytes (KLET-07).
+const HEADROOM: usize = 8 * 1024;
 
 /// What pods may have: all there is for them less what they hold, whatever the kubelet's records take, as
 /// long as those stay within their part of the reserve. So the figure that is reported moves by exactly what
 /// pods ask for, and a pod that the scheduler found room for has it. `free` is the shell's measurement.
 pub(crate) fn offered(capacity: u32, held: u32, free: u32) -> u32 {
-    // Nothing is left of the heap but the reserve, or less.
-    if free == 0 { 0 } else { capacity.saturating_sub(held).min(free.saturating_add(RECORDS)) }
+    let ideal = capacity.saturating_sub(held);
+    // The reserve has been broken into: by the records if no more than their part is missing, else by who knows.
+    if free == 0 && ideal > RECORDS { 0 } else { ideal.min(free.saturating_add(RECORDS)) }
 }
 
 /// Heap held for one pod; given back when dropped.
@@ -64,6 +67,10 @@ impl Heap {
             left -= left.min(BLOCK);
             blocks.push(block);
         }
+        // Whatever was measured: if this cannot be had, the next answer of the server could not be read.
+        let mut headroom: Vec<u8> = Vec::new();
+        headroom.try_reserve_exact(HEADROOM).ok()?;
+        core::hint::black_box(&headroom);
         self.taken += i64::from(bytes);
         Some(Reservation { blocks, bytes })
     }
@@ -89,6 +96,7 @@ mod tests {
         check(60_000, 35_000, 40_000);
         check(60_000, 10_000, 26_384);
         check(60_000, 0, 0);
+        check(90_000, 0, 10_000);
         check(100_000, 0, 0);
         check(0, 120_000, 100_000);
     }
