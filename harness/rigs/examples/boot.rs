@@ -2,7 +2,7 @@
 //! node became Unknown. `boot RIG_FILE BOARDS`.
 
 use rigor_model::Rig;
-use rigor_rigs::{Bench, BoardSpec, PowerAct, World, processes};
+use rigor_rigs::{Bench, BoardSpec, PowerAct, processes};
 use rigor_trace::{Fact, Micros};
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -87,7 +87,7 @@ impl TrialReport {
                 .map(|(step, outcome, margins)| StepReport {
                     step: step.clone(),
                     outcome: *outcome,
-                    margins: margins.clone(),
+                    margins: *margins,
                 })
                 .collect(),
             evidence: self.evidence.iter().map(|_| format!("evidence/{}", self.name)).collect(),

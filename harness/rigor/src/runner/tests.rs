@@ -296,7 +296,7 @@ fn a_rig_that_fails_is_tried_again_twice_at_most() {
     let glitch = Infra::transient("the emulator ended");
     let missing = Infra::lasting("no emulator", "install it");
     check(&[], &[], Outcome::Pass, &[], 1);
-    check(&[glitch.clone()], &[], Outcome::Pass, &["the emulator ended"], 2);
+    check(std::slice::from_ref(&glitch), &[], Outcome::Pass, &["the emulator ended"], 2);
     check(&[], &[glitch.clone(), glitch.clone()], Outcome::Pass, &["the emulator ended"; 2], 3);
     let thrice = vec![glitch.clone(); 3];
     check(&thrice, &[], Outcome::InfraError, &["the emulator ended"; 2], 3);

@@ -144,7 +144,11 @@ fn settled(trial: &Trial<'_>, verdict: &ScenarioVerdict) -> (TrialReport, bool) 
     let mut report = blank(trial, verdict.outcome);
     report.text.clone_from(&verdict.message);
     if verdict.outcome == Outcome::InfraError {
-        report.reason = verdict.message.as_deref().map(first_line);
+        // The first line is the step's sentence, the second what the rig did not do.
+        let line = |message: &str| {
+            message.lines().nth(1).map_or_else(|| first_line(message), |line| line.trim().to_owned())
+        };
+        report.reason = verdict.message.as_deref().map(line);
     }
     (report, verdict.outcome == Outcome::InfraError)
 }
