@@ -11,7 +11,7 @@ use crate::runner::{Trial, run_trial, seed_of};
 use crate::suite::{SuiteError, Suites};
 use crate::terminal::{Style, beginning, finished, summary};
 use clap::Args;
-use rigor_model::{Outcome, Scenario};
+use rigor_model::{Outcome, Rig, Scenario};
 use rigor_rigs::clock::Clock;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -37,7 +37,8 @@ pub(super) struct Run {
     /// Where the report goes; what an earlier run left there is replaced.
     #[arg(long, default_value = "report", value_name = "DIR")]
     report_dir: PathBuf,
-    /// How many trials run side by side; as many as the machine has processors if left out.
+    /// How many trials run side by side; if left out, as many as the machine has processors, in real time twice as
+    /// many, because boards wait most of the time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Keep the evidence of passing trials, too.
@@ -80,7 +81,7 @@ impl Run {
         let clock = Clock::start();
         let style =
             Style { colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
-        let workers = self.jobs.map_or_else(processors, usize::from);
+        let workers = self.jobs.map_or_else(|| workers(ground.rig()), usize::from);
         let skipped = planned.iter().filter(|(_, _, skip)| skip.is_some()).count();
         tell(&beginning(planned.len() - skipped, skipped, &ground.rig().name, workers, style));
         let one = |(name, scenario, skip): &(String, Scenario, Option<String>)| match skip {
@@ -138,8 +139,9 @@ fn keeps() -> bool {
     std::env::var("RIGOR_KEEP").is_ok_and(|value| value == "1")
 }
 
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+fn workers(rig: &Rig) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if rig.kind.virtual_time() { processors } else { processors * 2 }
 }
 
 /// Writes to standard output; one that was closed ends nothing.
