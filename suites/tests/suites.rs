@@ -79,7 +79,7 @@ fn trial(planned: Planned, shared: &Arc<Shared>) -> Trial {
 }
 
 fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Failed>, Box<dyn Error>> {
-    let ground = Ground::prepare(shared.rig.clone())?;
+    let ground = Ground::prepare(shared.rig.clone()).map_err(|error| error.whole())?;
     let folder = Folder::make(&target()?.join("rigor").join(&shared.rig.name).join(name))?;
     let trial = runner::Trial {
         name,

@@ -1,7 +1,7 @@
 //! Finds the programs and images a rig runs, and says what to do where one is missing.
 //!
 //! Order: the environment variable, beside the running executable (a cargo target directory), `target/` below the
-//! working directory.
+//! working directory or one above it.
 
 use crate::world::Infra;
 use std::env;
@@ -92,11 +92,12 @@ fn find_in(
         };
     }
     let beside = executable.and_then(profile_directory).map(|dir| dir.join(artifact.beside()));
-    let places: Vec<PathBuf> = beside.into_iter().chain([working.join(artifact.below_root())]).collect();
-    if let Some(found) = places.iter().find(|place| place.is_file()) {
-        return Ok(found.clone());
+    let above = working.ancestors().map(|dir| dir.join(artifact.below_root()));
+    if let Some(found) = beside.iter().cloned().chain(above).find(|place| place.is_file()) {
+        return Ok(found);
     }
-    let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    let places = beside.into_iter().chain([working.join(artifact.below_root())]);
+    let looked: Vec<String> = places.map(|place| place.display().to_string()).collect();
     Err(Infra::lasting(
         format!("no {what}; looked at {}", looked.join(" and ")),
         format!("run `{}`, or set {name}", artifact.build()),
@@ -148,6 +149,9 @@ mod tests {
             Err("RIGOR_CONTROL_PLANE says the control-plane binary is ROOT/no, but no file is there"
                 .to_owned())
         );
+        let below = root.join("suites/deep");
+        let found_above = find_in(Artifact::ControlPlane, None, None, &below).unwrap();
+        assert_eq!(found_above, root.join("target/debug/control-plane"));
         fs::remove_file(root.join("target/debug/control-plane")).unwrap();
         assert_eq!(
             check(None, Some("elsewhere/rigor")),

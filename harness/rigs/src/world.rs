@@ -214,4 +214,11 @@ impl Infra {
     pub fn lasting(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: Some(remedy.into()), transient: false }
     }
+
+    /// What went wrong, and on a line of its own what a person can do about it.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let remedy = self.remedy.as_ref().map(|remedy| format!("\nremedy: {remedy}"));
+        format!("{}{}", self.what, remedy.unwrap_or_default())
+    }
 }

@@ -151,10 +151,7 @@ pub fn main() -> ExitCode {
             Exit::BadInput
         }
         Err(Trouble::Infra(error)) => {
-            eprintln!("rigor: {error}");
-            if let Some(remedy) = &error.remedy {
-                eprintln!("remedy: {remedy}");
-            }
+            eprintln!("rigor: {}", error.whole());
             Exit::Infra
         }
     };

@@ -81,10 +81,9 @@ fn blank(trial: &Trial<'_>, outcome: Outcome) -> TrialReport {
 }
 
 fn infra(trial: &Trial<'_>, error: &Infra) -> TrialReport {
-    let remedy = error.remedy.as_ref().map(|remedy| format!("\nremedy: {remedy}")).unwrap_or_default();
     TrialReport {
         reason: Some(first_line(&error.what)),
-        text: Some(format!("{}{remedy}", error.what)),
+        text: Some(error.whole()),
         ..blank(trial, Outcome::InfraError)
     }
 }
