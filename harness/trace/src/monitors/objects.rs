@@ -194,7 +194,8 @@ fn renewals(ground: &Ground<'_>, node: &str) -> Vec<(Interval, Duration)> {
         }
         known = renewed;
         let length = lease["spec"]["leaseDurationSeconds"].as_u64().map(Duration::from_secs);
-        all.push((ground.view.interval(version), length.unwrap_or(ground.constants.lease_duration)));
+        // NODE-21: a lease that does not say how long it lasts lasts the not-ready timeout, which is N.
+        all.push((ground.view.interval(version), length.unwrap_or(ground.constants.no_execute_delay)));
     }
     all
 }

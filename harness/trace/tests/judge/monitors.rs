@@ -1,5 +1,8 @@
 //! Monitors: each seen at work, and each silent where nothing is wrong.
 
+use std::time::Duration;
+
+use rigor_model::Constants;
 use rigor_trace::history::{Fact, LinkAct, Micros, PowerAct, ProcessEvent, Verb};
 use serde_json::{Value, json};
 
@@ -83,6 +86,21 @@ fn taints_follow_leases() {
     check(15_999, 1);
     // Renewed a moment before: the check that decided may not have seen it.
     check(1_040, 0);
+}
+
+#[test]
+fn a_lease_without_a_duration_lasts_the_not_ready_timeout() {
+    let check = |at: u64, expected: usize| {
+        let mut story =
+            Story::with(Constants { no_execute_delay: Duration::from_secs(3), ..Constants::default() });
+        let lease = json!({"kind": "Lease", "metadata": {"name": "a", "namespace": "kube-node-lease"}, "spec": {"renewTime": "2026-01-01T00:00:01.000000Z"}});
+        let tainted = json!({"kind": "Node", "metadata": {"name": "a"}, "spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]}});
+        story.ready(500, "a", "True").see(1_000, Verb::Added, "leases", lease);
+        story.see(at, Verb::Modified, "nodes", tainted);
+        assert_eq!(seen(&story).len(), expected, "{at}: {:?}", seen(&story));
+    };
+    check(3_999, 1);
+    check(4_000, 0);
 }
 
 #[test]

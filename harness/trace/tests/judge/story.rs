@@ -30,16 +30,21 @@ pub struct Story {
 impl Story {
     /// In virtual time: every instant is exact. The slack is 50 ms.
     pub fn exact() -> Story {
-        Story::start(None, 50)
+        Story::with(Constants::default())
+    }
+
+    /// In virtual time, with constants of its own but for the slack.
+    pub fn with(constants: Constants) -> Story {
+        Story::start(None, 50, constants)
     }
 
     /// In real time: instants are as good as pulses make them. The slack is 500 ms.
     pub fn real() -> Story {
-        Story::start(Some("2026-01-01T00:00:00Z".to_owned()), 500)
+        Story::start(Some("2026-01-01T00:00:00Z".to_owned()), 500, Constants::default())
     }
 
-    fn start(wall: Option<String>, slack: u64) -> Story {
-        let constants = Constants { slack: std::time::Duration::from_millis(slack), ..Constants::default() };
+    fn start(wall: Option<String>, slack: u64, constants: Constants) -> Story {
+        let constants = Constants { slack: std::time::Duration::from_millis(slack), ..constants };
         let mut story = Story { history: History::new(), next_version: 100 };
         story.fact(
             0,
