@@ -36,11 +36,6 @@ impl Random {
         let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
         (0..SUFFIX).map(|_| char::from(LETTERS[source.usize(..LETTERS.len())])).collect()
     }
-
-    /// Sixteen hexadecimal digits for an event's name.
-    pub fn event_suffix(&self) -> String {
-        format!("{:016x}", self.source.lock().unwrap_or_else(PoisonError::into_inner).u64(..))
-    }
 }
 
 #[cfg(test)]
@@ -51,7 +46,7 @@ mod tests {
     fn the_same_seed_repeats_and_another_revision_does_not() {
         let draw = |seed, revision| {
             let random = Random::new(seed, revision);
-            (random.uid(), random.suffix(), random.event_suffix())
+            (random.uid(), random.suffix())
         };
         assert_eq!(draw(1, 1), draw(1, 1));
         assert_ne!(draw(1, 1), draw(1, 2));

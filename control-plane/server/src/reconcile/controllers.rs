@@ -3,6 +3,8 @@
 //! Lifecycle checks come every C, workload passes every W, retries of pending pods as core asks for them (SCHED-03). Service
 //! accounts, garbage and namespaces follow changes. The order within a turn is fixed, so that a run repeats.
 
+use std::collections::BTreeMap;
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use control_plane_api::kinds;
@@ -14,7 +16,7 @@ use control_plane_core::controllers::{namespace, service_account};
 use control_plane_core::scheduler::{self, Assumed};
 
 use super::apply::settle;
-use super::recorder::Recorder;
+use super::recorder;
 use crate::config::Controller;
 use crate::service::Service;
 
@@ -33,7 +35,7 @@ pub struct Controllers {
     next_pass: Duration,
     next_sweep: Duration,
     /// Nodes that are to be looked at between two checks.
-    nodes: std::collections::BTreeMap<String, Duration>,
+    nodes: BTreeMap<String, Duration>,
     /// Changes up to this revision were followed.
     followed: u64,
 }
@@ -52,7 +54,7 @@ impl Controllers {
             next_check: now,
             next_pass: now,
             next_sweep: now + EVENT_SWEEP,
-            nodes: std::collections::BTreeMap::new(),
+            nodes: BTreeMap::new(),
             followed: 0,
         }
     }
@@ -151,15 +153,18 @@ impl Controllers {
 
     /// Pending pods whose time has come. Answers when the next one's comes.
     async fn schedule(&mut self, service: &Service) -> Option<Duration> {
-        let pending = scheduler::pending(service.fresh().snapshot(), &service.scheduler);
-        service.retries().retain(|key, _| pending.contains(key));
         let now = service.clock.mono();
-        for key in pending {
-            let due = service.retries().get(&key).copied();
-            if due.is_some_and(|due| due > now) {
+        let is_due = |key: &Key| service.retries().get(key).is_none_or(|due| *due <= now);
+        let waiting = pending(service).0;
+        for key in waiting {
+            if !is_due(&key) {
                 continue;
             }
             let scheduling = service.scheduling.lock().await;
+            // Whoever made the pod looked for a node under this lock, and may have noted when to try again only now.
+            if !is_due(&key) {
+                continue;
+            }
             let again = settle(service, "scheduler", |snapshot, now| {
                 scheduler::decide(snapshot, &service.scheduler, &Assumed::default(), &key, now)
             });
@@ -169,9 +174,7 @@ impl Controllers {
             let again = again.filter(|due| *due > now).unwrap_or(now + service.config.reconcile_interval);
             service.retries().insert(key, again);
         }
-        let pending = scheduler::pending(service.fresh().snapshot(), &service.scheduler);
-        let mut retries = service.retries();
-        retries.retain(|key, _| pending.contains(key));
+        let (pending, retries) = pending(service);
         // A pod that turned up meanwhile is due at once.
         pending.iter().map(|key| retries.get(key).copied().unwrap_or(now)).min()
     }
@@ -195,17 +198,24 @@ fn next(due: Duration, period: Duration, now: Duration) -> Duration {
     if next > now { next } else { now + period }
 }
 
+/// The pods that wait for a node, and when each is tried again; what else was noted is forgotten. A creation notes its pod's
+/// retry once the pod is in the snapshot, so both are looked at under one lock.
+fn pending(service: &Service) -> (Vec<Key>, MutexGuard<'_, BTreeMap<Key, Duration>>) {
+    let mut retries = service.retries();
+    let pending = scheduler::pending(service.fresh().snapshot(), &service.scheduler);
+    retries.retain(|key, _| pending.contains(key));
+    (pending, retries)
+}
+
 fn keys(service: &Service, resource: &str) -> Vec<Key> {
     service.fresh().snapshot().list(resource).map(|(key, _)| key.clone()).collect()
 }
 
 async fn sweep_events(service: &Service) {
-    let expired = Recorder::expired(service.fresh().snapshot(), &service.now());
+    let expired = recorder::expired(service.fresh().snapshot(), &service.now());
     for (key, revision) in expired {
         // One that was just raised again stays.
-        if service.store.delete(key.clone(), revision).await.is_ok() {
-            service.recorder.forget(&key);
-        }
+        drop(service.store.delete(key, revision).await);
         service.take_in();
     }
 }

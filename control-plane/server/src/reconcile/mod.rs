@@ -5,9 +5,8 @@
 
 mod apply;
 mod controllers;
-mod recorder;
+pub mod recorder;
 mod reflector;
 
 pub use self::controllers::Controllers;
-pub use self::recorder::Recorder;
 pub use self::reflector::Reflector;

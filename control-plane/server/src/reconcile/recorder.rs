@@ -1,10 +1,11 @@
 //! Events: repeats raise the count of one Event object instead of making another (SCHED-53), and old ones go.
+//!
+//! What makes two records one event decides the Event's name, so that the store itself keeps one from becoming two: whoever
+//! records the same at the same time, or before a restart, meets the other there. No memory of its own, no lock.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use control_plane_core::{EventKind, EventRecord, Now, Snapshot, time};
+use control_plane_core::{EventRecord, Now, Snapshot, time};
 use serde_json::{Value, json};
 
 use crate::random::Random;
@@ -12,139 +13,103 @@ use crate::store::{Expect, Key, Store, StoreError};
 
 /// An Event lives so long after it was last seen.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// Writers of one Event at once that are put up with.
-const ATTEMPTS: usize = 8;
+/// Writers of one Event at once, and foreign Events of its name, that are put up with.
+const ATTEMPTS: u64 = 64;
 /// The namespace of events about cluster-scoped objects.
 const CLUSTER: &str = "default";
 
-/// What makes two records one event.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Same {
-    namespace: String,
-    name: String,
-    uid: String,
-    kind: String,
-    type_: EventKind,
-    reason: String,
-    message: String,
-    component: String,
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Writes events.
-#[derive(Debug, Default)]
-pub struct Recorder {
-    known: Mutex<BTreeMap<Same, Key>>,
+/// What makes two records one event, by its place in the Event.
+fn identity(record: &EventRecord) -> [(&'static str, &str); 8] {
+    let regarding = &record.regarding;
+    [
+        ("/involvedObject/kind", &regarding.kind),
+        ("/involvedObject/namespace", &regarding.namespace),
+        ("/involvedObject/name", &regarding.name),
+        ("/involvedObject/uid", &regarding.uid),
+        ("/type", record.kind.as_str()),
+        ("/reason", record.reason),
+        ("/message", &record.message),
+        ("/source/component", record.component),
+    ]
 }
 
-fn text(object: &Value, pointer: &str) -> String {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().into()
+/// Whether this Event is the record's.
+fn is_of(event: &Value, record: &EventRecord) -> bool {
+    identity(record).iter().all(|(place, wanted)| text(event, place) == *wanted)
 }
 
-impl Recorder {
-    /// A recorder that goes on with the events of an earlier run.
-    pub fn of(snapshot: &Snapshot) -> Self {
-        let known = snapshot.list("events").map(|(key, event)| {
-            let warning = text(event, "/type") == "Warning";
-            let same = Same {
-                namespace: text(event, "/involvedObject/namespace"),
-                name: text(event, "/involvedObject/name"),
-                uid: text(event, "/involvedObject/uid"),
-                kind: text(event, "/involvedObject/kind"),
-                type_: if warning { EventKind::Warning } else { EventKind::Normal },
-                reason: text(event, "/reason"),
-                message: text(event, "/message"),
-                component: text(event, "/source/component"),
-            };
-            (same, Key::new("events", &key.namespace, &key.name))
-        });
-        Self { known: Mutex::new(known.collect()) }
-    }
+/// The name of the record's Event in the form of Kubernetes, `OBJECT.16-HEX-DIGITS`; `other` counts the names that turned
+/// out to be taken by foreign Events.
+fn name(record: &EventRecord, other: u64) -> String {
+    let identity = identity(record);
+    let fields = identity.iter().flat_map(|(_, field)| field.bytes().chain([0]));
+    // FNV-1a: the same in every build, which `std`'s hashers do not promise.
+    let hash = fields.chain(other.to_le_bytes()).fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    });
+    format!("{}.{hash:016x}", record.regarding.name)
+}
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Same, Key>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records that something happened now.
-    ///
-    /// # Errors
-    /// When the store fails; that an event of the name exists, or was changed at the same time, is dealt with here.
-    pub async fn record(
-        &self,
-        store: &dyn Store,
-        random: &Random,
-        now: &Now,
-        record: &EventRecord,
-    ) -> Result<(), StoreError> {
-        let regarding = &record.regarding;
-        let same = Same {
-            namespace: regarding.namespace.clone(),
-            name: regarding.name.clone(),
-            uid: regarding.uid.clone(),
-            kind: regarding.kind.clone(),
-            type_: record.kind,
-            reason: record.reason.into(),
-            message: record.message.clone(),
-            component: record.component.into(),
-        };
-        for _ in 0..ATTEMPTS {
-            let key = self.known().get(&same).cloned();
-            let entry = match &key {
-                Some(key) => store.get(key).await?,
-                None => None,
-            };
-            let written = match (key, entry) {
-                (Some(key), Some(entry)) => {
-                    let mut event = (*entry.object).clone();
-                    let count = event["count"].as_i64().unwrap_or(1);
-                    event["count"] = json!(count + 1);
-                    event["lastTimestamp"] = json!(now.stamp());
-                    store.put(key, event, Expect::Revision(entry.revision)).await
-                }
-                _ => {
-                    let namespace =
-                        if regarding.namespace.is_empty() { CLUSTER } else { &regarding.namespace };
-                    let name = format!("{}.{}", regarding.name, random.event_suffix());
-                    let key = Key::new("events", namespace, &name);
-                    let event = event(record, namespace, &name, &random.uid(), now);
-                    self.known().insert(same.clone(), key.clone());
-                    store.put(key, event, Expect::Absent).await
-                }
-            };
-            match written {
-                Ok(_) => return Ok(()),
-                Err(StoreError::Exists) => {
-                    self.known().remove(&same);
-                }
-                Err(StoreError::Conflict { .. }) => {}
-                Err(error @ (StoreError::Compacted { .. } | StoreError::Unavailable(_))) => {
-                    return Err(error);
-                }
+/// Records that something happened now.
+///
+/// # Errors
+/// When the store fails, or so many others write the same event that none of the attempts is successful.
+pub async fn record(
+    store: &dyn Store,
+    random: &Random,
+    now: &Now,
+    record: &EventRecord,
+) -> Result<(), StoreError> {
+    let namespace = if record.regarding.namespace.is_empty() { CLUSTER } else { &record.regarding.namespace };
+    let (mut foreign, mut lost) = (0, StoreError::Exists);
+    for _ in 0..ATTEMPTS {
+        let name = name(record, foreign);
+        let key = Key::new("events", namespace, &name);
+        let written = match store.get(&key).await? {
+            Some(entry) if is_of(&entry.object, record) => {
+                let mut event = (*entry.object).clone();
+                let count = event["count"].as_i64().unwrap_or(1);
+                event["count"] = json!(count + 1);
+                event["lastTimestamp"] = json!(now.stamp());
+                store.put(key, event, Expect::Revision(entry.revision)).await
             }
-        }
-        Ok(())
-    }
-
-    /// The events whose time is over, with their revisions.
-    pub fn expired(snapshot: &Snapshot, now: &Now) -> Vec<(Key, u64)> {
-        let over = |event: &Value| {
-            let stamps =
-                ["/lastTimestamp", "/series/lastObservedTime", "/eventTime", "/metadata/creationTimestamp"];
-            let seen = stamps.iter().filter_map(|stamp| time::parse(&text(event, stamp))).max();
-            seen.is_some_and(|seen| time::elapsed(now.wall, seen) > LIFETIME)
+            Some(_) => {
+                foreign += 1;
+                continue;
+            }
+            None => {
+                let event = event(record, namespace, &name, &random.uid(), now);
+                store.put(key, event, Expect::Absent).await
+            }
         };
-        let expired = snapshot.list("events").filter(|(_, event)| over(event));
-        expired
-            .filter_map(|(key, event)| {
-                let revision = text(event, "/metadata/resourceVersion").parse().ok()?;
-                Some((Key::new("events", &key.namespace, &key.name), revision))
-            })
-            .collect()
+        match written {
+            Ok(_) => return Ok(()),
+            Err(error @ (StoreError::Exists | StoreError::Conflict { .. })) => lost = error,
+            Err(error @ (StoreError::Compacted { .. } | StoreError::Unavailable(_))) => return Err(error),
+        }
     }
+    Err(lost)
+}
 
-    /// Forgets which Event was which where the Event is gone.
-    pub fn forget(&self, gone: &Key) {
-        self.known().retain(|_, key| key != gone);
-    }
+/// The events whose time is over, with their revisions.
+pub fn expired(snapshot: &Snapshot, now: &Now) -> Vec<(Key, u64)> {
+    let over = |event: &Value| {
+        let stamps =
+            ["/lastTimestamp", "/series/lastObservedTime", "/eventTime", "/metadata/creationTimestamp"];
+        let seen = stamps.iter().filter_map(|stamp| time::parse(text(event, stamp))).max();
+        seen.is_some_and(|seen| time::elapsed(now.wall, seen) > LIFETIME)
+    };
+    let expired = snapshot.list("events").filter(|(_, event)| over(event));
+    expired
+        .filter_map(|(key, event)| {
+            let revision = text(event, "/metadata/resourceVersion").parse().ok()?;
+            Some((Key::new("events", &key.namespace, &key.name), revision))
+        })
+        .collect()
 }
 
 fn event(record: &EventRecord, namespace: &str, name: &str, uid: &str, now: &Now) -> Value {
@@ -179,8 +144,8 @@ fn event(record: &EventRecord, namespace: &str, name: &str, uid: &str, now: &Now
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{MemoryStore, Scope};
-    use control_plane_core::ObjectRef;
+    use crate::store::{MemoryStore, RedbStore, Scope};
+    use control_plane_core::{EventKind, ObjectRef};
     use futures_util::FutureExt;
 
     fn at(seconds: u64) -> Now {
@@ -210,14 +175,18 @@ mod tests {
         listing.entries.into_iter().map(|(_, entry)| entry.object).collect()
     }
 
+    fn record_in(store: &MemoryStore, second: u64, told: &EventRecord) {
+        let random = Random::new(second, 1);
+        record(store, &random, &at(second), told).now_or_never().unwrap().unwrap();
+    }
+
     #[test]
     fn sched_53_repeats_raise_the_count_of_one_event() {
-        let (store, random, recorder) = (MemoryStore::new(), Random::new(1, 1), Recorder::default());
+        let store = MemoryStore::new();
         for second in [10, 11, 12] {
-            let (now, record) = (at(second), failed("no room"));
-            recorder.record(&store, &random, &now, &record).now_or_never().unwrap().unwrap();
+            record_in(&store, second, &failed("no room"));
         }
-        recorder.record(&store, &random, &at(13), &failed("other")).now_or_never().unwrap().unwrap();
+        record_in(&store, 13, &failed("other"));
         let mut events = events(&store);
         events.sort_by_key(|event| event["message"].to_string());
         assert_eq!(events.len(), 2);
@@ -227,33 +196,72 @@ mod tests {
         assert_eq!(events[1]["count"], 1);
     }
 
+    /// Passes that come to the same conclusion at once, over the store whose writes take their time.
+    #[tokio::test]
+    async fn sched_53_records_that_cross_are_one_event() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = RedbStore::open(&dir.path().join("store.redb"), 64).unwrap();
+        let (random, now, failed) = (Random::new(1, 1), at(10), failed("no room"));
+        let crossing = (0..4).map(|_| record(&store, &random, &now, &failed));
+        let crossing = futures_util::future::join_all(crossing).await;
+        assert!(crossing.iter().all(Result::is_ok), "{crossing:?}");
+        let listing = store.list(Scope { resource: "events", namespace: None }, None).await.unwrap();
+        let counts: Vec<&Value> = listing.entries.iter().map(|(_, entry)| &entry.object["count"]).collect();
+        assert_eq!(counts, [4]);
+    }
+
     #[test]
-    fn a_new_recorder_goes_on_with_the_events_that_are_there() {
-        let (store, random) = (MemoryStore::new(), Random::new(1, 1));
-        let record = |recorder: &Recorder| {
-            recorder.record(&store, &random, &at(10), &failed("no room")).now_or_never().unwrap().unwrap();
-        };
-        record(&Recorder::default());
-        let mut snapshot = Snapshot::default();
-        for event in events(&store) {
-            snapshot.apply("events", control_plane_core::Key::of(&event), Some(event));
+    fn whatever_tells_two_records_apart_makes_them_two_events() {
+        let store = MemoryStore::new();
+        let changes: [fn(&mut EventRecord); 9] = [
+            |_| {},
+            |record| record.regarding.kind = "Node".into(),
+            |record| record.regarding.namespace = "other".into(),
+            |record| record.regarding.name = "q".into(),
+            |record| record.regarding.uid = "another".into(),
+            |record| record.kind = EventKind::Normal,
+            |record| record.reason = "Preempted",
+            |record| record.message = "no pins".into(),
+            |record| record.component = "node-controller",
+        ];
+        for change in changes {
+            let mut record = failed("no room");
+            change(&mut record);
+            record_in(&store, 10, &record);
         }
-        record(&Recorder::of(&snapshot));
-        assert_eq!(events(&store).len(), 1);
-        assert_eq!(events(&store)[0]["count"], 2);
+        assert_eq!(events(&store).len(), changes.len());
+        assert!(events(&store).iter().all(|event| event["count"] == 1));
+    }
+
+    #[test]
+    fn a_foreign_event_of_the_same_name_is_left_alone() {
+        let (store, record) = (MemoryStore::new(), failed("no room"));
+        let foreign = json!({"metadata": {"name": name(&record, 0), "namespace": "default"}, "count": 7});
+        let key = Key::new("events", "default", &name(&record, 0));
+        store.put(key, foreign, Expect::Absent).now_or_never().unwrap().unwrap();
+        record_in(&store, 10, &record);
+        record_in(&store, 11, &record);
+        let mut counts: Vec<_> = events(&store).iter().map(|event| event["count"].as_u64()).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [Some(2), Some(7)]);
+    }
+
+    #[test]
+    fn names_stay_what_they_are_from_one_version_to_the_next() {
+        let names = [0, 1].map(|other| name(&failed("no room"), other));
+        assert_eq!(names, ["p.73f39a6e250ed24e", "p.92ee61772ffe1c6f"]);
     }
 
     #[test]
     fn an_event_that_was_deleted_is_made_anew() {
-        let (store, random, recorder) = (MemoryStore::new(), Random::new(1, 1), Recorder::default());
-        let record =
-            || recorder.record(&store, &random, &at(10), &failed("no room")).now_or_never().unwrap().unwrap();
-        record();
+        let store = MemoryStore::new();
+        record_in(&store, 10, &failed("no room"));
         let event = &events(&store)[0];
         let key = Key::new("events", "default", event["metadata"]["name"].as_str().unwrap());
         store.delete(key, 2).now_or_never().unwrap().unwrap();
-        record();
+        record_in(&store, 11, &failed("no room"));
         assert_eq!(events(&store)[0]["count"], 1);
+        assert_ne!(events(&store)[0]["metadata"]["uid"], event["metadata"]["uid"]);
     }
 
     #[test]
@@ -264,7 +272,7 @@ mod tests {
             "lastTimestamp": "1970-01-01T00:00:10Z",
         });
         snapshot.apply("events", control_plane_core::Key::of(&event), Some(std::sync::Arc::new(event)));
-        assert_eq!(Recorder::expired(&snapshot, &at(3600)), []);
-        assert_eq!(Recorder::expired(&snapshot, &at(3611)), [(Key::new("events", "default", "e"), 7)]);
+        assert_eq!(expired(&snapshot, &at(3600)), []);
+        assert_eq!(expired(&snapshot, &at(3611)), [(Key::new("events", "default", "e"), 7)]);
     }
 }

@@ -28,7 +28,7 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::config::{Config, Controller};
 use crate::random::Random;
-use crate::reconcile::{Recorder, Reflector};
+use crate::reconcile::{Reflector, recorder};
 use crate::store::{Key, Store, StoreError};
 
 /// The schedulerName of pods that say nothing.
@@ -52,8 +52,6 @@ pub struct Service {
     pub tokens: Tokens,
     /// The open watches.
     pub watches: Arc<Watches>,
-    /// Events.
-    pub recorder: Recorder,
     /// Which scheduler profile serves which pods.
     pub scheduler: SchedulerConfig,
     /// Held from looking for a node to the write that binds, so that no two bindings share what only one can have (SCHED-56).
@@ -75,7 +73,6 @@ impl Service {
         reflector: Reflector,
     ) -> Self {
         let random = Random::new(seed, store.revision());
-        let recorder = Recorder::of(reflector.snapshot());
         let profiles = BTreeMap::from([(DEFAULT_SCHEDULER.to_owned(), &KUBE32)]);
         let scheduler = SchedulerConfig { profiles, retry_period: config.reconcile_interval };
         Self {
@@ -86,7 +83,6 @@ impl Service {
             audit: Random::new(!seed, 0),
             tokens,
             watches: Arc::default(),
-            recorder,
             scheduler,
             scheduling: tokio::sync::Mutex::new(()),
             allocating: tokio::sync::Mutex::new(()),
@@ -147,7 +143,7 @@ impl Service {
     pub async fn record(&self, events: &[EventRecord]) {
         let now = self.now();
         for event in events {
-            if let Err(error) = self.recorder.record(self.store.as_ref(), &self.random, &now, event).await {
+            if let Err(error) = recorder::record(self.store.as_ref(), &self.random, &now, event).await {
                 tracing::error!(%error, reason = event.reason, "an event was not recorded");
             }
             self.take_in();

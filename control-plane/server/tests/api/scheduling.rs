@@ -1,9 +1,12 @@
 //! SCHED-01 … SCHED-05 and SCHED-50 … SCHED-56: binding at creation, and the retries.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use control_plane::config::Controllers;
+use control_plane::store::{RedbStore, Scope, Store};
+use control_plane::{Config, ControlPlane, SystemClock};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -109,6 +112,19 @@ fn sched_03_and_53_the_count_rises_once_a_period() {
     assert_eq!(rig.events("p", "FailedScheduling").len(), 1);
     let event = &rig.events("p", "FailedScheduling")[0];
     assert_ne!(event["firstTimestamp"], event["lastTimestamp"]);
+}
+
+#[test]
+fn sched_53_a_restart_goes_on_counting_the_same_event() {
+    let mut rig = Rig::new();
+    rig.create(PODS, &pod("p", &json!({})));
+    let before = rig.events("p", "FailedScheduling");
+    rig.restart();
+    rig.pass(RETRY);
+    let after = rig.events("p", "FailedScheduling");
+    assert_eq!((before.len(), after.len()), (1, 1));
+    assert_eq!(after[0]["metadata"]["uid"], before[0]["metadata"]["uid"]);
+    assert!(after[0]["count"].as_u64() > before[0]["count"].as_u64(), "{after:?}");
 }
 
 #[test]
@@ -243,42 +259,86 @@ fn sched_56_concurrent_creates_never_over_commit() {
     }
 }
 
+/// A control plane over the store that really waits, on the real clock, whose controllers follow every change.
+struct Real {
+    plane: ControlPlane,
+    store: Arc<dyn Store>,
+    _dir: tempfile::TempDir,
+}
+
+impl Real {
+    async fn start(change: impl FnOnce(&mut Config)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> = Arc::new(RedbStore::open(&dir.path().join("store.redb"), 8192).unwrap());
+        let mut config = Config { no_auth: true, plain_http: true, ..Config::default() };
+        change(&mut config);
+        let clock = Arc::new(SystemClock::start());
+        let plane = ControlPlane::open(config, Arc::clone(&store), clock, 1).await.unwrap();
+        Self { plane, store, _dir: dir }
+    }
+
+    async fn list(&self, resource: &str) -> Vec<Arc<Value>> {
+        let listing = self.store.list(Scope { resource, namespace: None }, None).await.unwrap();
+        listing.entries.into_iter().map(|(_, entry)| entry.object).collect()
+    }
+}
+
+/// Sends a creation; answers its status.
+fn create(plane: &ControlPlane, path: &str, object: &Value) -> impl Future<Output = u16> + Send + use<> {
+    let request = http::Request::post(path).body(Body::from(object.to_string())).unwrap();
+    let answer = plane.router().oneshot(request);
+    async move { answer.await.unwrap().status().as_u16() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sched_53_creations_and_passes_that_cross_tell_once() {
+    const PODS_AT_ONCE: usize = 60;
+    // No retry is due while this runs, so that each pod is looked at once and its event counts 1.
+    let real = Real::start(|config| config.reconcile_interval = Duration::from_secs(3600)).await;
+    let plane = real.plane.clone();
+    let passes = tokio::spawn(async move {
+        loop {
+            let changed = plane.changed();
+            plane.reconcile().await;
+            changed.await;
+        }
+    });
+    let creates = (0..PODS_AT_ONCE)
+        .map(|n| tokio::spawn(create(&real.plane, PODS, &pod(&format!("p{n}"), &json!({})))));
+    for created in futures_util::future::join_all(creates).await {
+        assert_eq!(created.unwrap(), 201);
+    }
+    passes.abort();
+    assert!(passes.await.is_err_and(|end| end.is_cancelled()));
+    real.plane.reconcile().await;
+    let events = real.list("events").await;
+    let failed = events.iter().filter(|event| event["reason"] == "FailedScheduling");
+    let mut told: Vec<String> =
+        failed.map(|event| format!("{} x{}", event["involvedObject"]["name"], event["count"])).collect();
+    told.sort();
+    let mut expected: Vec<String> = (0..PODS_AT_ONCE).map(|n| format!("\"p{n}\" x1")).collect();
+    expected.sort();
+    assert_eq!(told, expected);
+}
+
 /// The same with real concurrency, over the store that really waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sched_56_holds_over_a_store_that_waits() {
-    use control_plane::store::{RedbStore, Scope, Store};
-    use control_plane::{Config, ControlPlane, SystemClock};
-    use std::sync::Arc;
-
-    let dir = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> = Arc::new(RedbStore::open(&dir.path().join("store.redb"), 8192).unwrap());
-    let config = Config { no_auth: true, plain_http: true, ..Config::default() };
-    let clock = Arc::new(SystemClock::start());
-    let plane = ControlPlane::open(config, Arc::clone(&store), clock, 1).await.unwrap();
-    let send = async |path: String, body: Value| {
-        let request = http::Request::post(path).body(Body::from(body.to_string())).unwrap();
-        plane.router().oneshot(request).await.unwrap().status().as_u16()
-    };
+    let real = Real::start(|_| {}).await;
     let ready = json!([{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
     for name in ["a", "b"] {
         let status = json!({"allocatable": board(), "conditions": ready});
         let node = json!({"metadata": {"name": name}, "status": status});
-        assert_eq!(send("/api/v1/nodes".into(), node).await, 201);
+        assert_eq!(create(&real.plane, "/api/v1/nodes", &node).await, 201);
     }
-    let creates = (0..200).map(|n| {
-        let router = plane.router();
-        tokio::spawn(async move {
-            let body = pod(&format!("p{n}"), &json!({"memory": "16Ki", "esp32.io/gpio": "1"}));
-            let request = http::Request::post(PODS).body(Body::from(body.to_string())).unwrap();
-            router.oneshot(request).await.unwrap().status().as_u16()
-        })
-    });
+    let asking = json!({"memory": "16Ki", "esp32.io/gpio": "1"});
+    let creates = (0..200).map(|n| tokio::spawn(create(&real.plane, PODS, &pod(&format!("p{n}"), &asking))));
     for created in futures_util::future::join_all(creates).await {
         assert_eq!(created.unwrap(), 201);
     }
-    let pods = store.list(Scope { resource: "pods", namespace: None }, None).await.unwrap();
+    let pods = real.list("pods").await;
     for node in ["a", "b"] {
-        let bound = pods.entries.iter().filter(|(_, entry)| entry.object["spec"]["nodeName"] == node).count();
+        let bound = pods.iter().filter(|pod| pod["spec"]["nodeName"] == node).count();
         assert_eq!(bound, 10, "{node}");
     }
 }
