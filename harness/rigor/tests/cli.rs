@@ -121,6 +121,7 @@ fn bad_input_is_told_with_a_remedy() {
             vec!["import", "rigs/sim.yaml", "--out", "out.jsonl"],
             vec!["rigs/sim.yaml, line 1:", "RecordingStarted"],
         ),
+        (vec!["import", "x", "--out", "y", "--constant", "lease=5s"], vec!["there is no constant `lease`"]),
         (vec!["run", "--rig", "sim", "--suites", "nowhere"], vec!["nowhere/requirements.yaml", "--suites"]),
     ] {
         bench.refused(&arguments, 2, &said);
@@ -253,8 +254,16 @@ fn a_recording_can_be_imported() {
         "recording.jsonl",
         "{\"kind\":\"RecordingStarted\",\"wall\":\"2026-11-29T12:58:51Z\"}\n{\"kind\":\"Mark\",\"at\":1.5,\"name\":\"off\",\"node\":\"n1\"}\n",
     );
-    let (exit, stdout, stderr) =
-        bench.rigor(&["import", "--from", "watch-jsonl", "recording.jsonl", "--out", "events.jsonl"]);
+    let (exit, stdout, stderr) = bench.rigor(&[
+        "import",
+        "--from",
+        "watch-jsonl",
+        "recording.jsonl",
+        "--constant",
+        "leaseDuration=50s",
+        "--out",
+        "events.jsonl",
+    ]);
     assert_eq!((exit, stdout.as_str()), (0, "4 facts\n"), "{stderr}");
     let events = std::fs::read_to_string(bench.path("events.jsonl")).unwrap();
     assert!(

@@ -10,6 +10,7 @@ pub mod clock;
 mod control_plane;
 mod heartbeat;
 mod host;
+mod kubectl;
 pub mod kubelet_config;
 mod ledger;
 mod log;

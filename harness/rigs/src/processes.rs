@@ -4,16 +4,15 @@
 //! from many threads through the ledger and enter the history in one place, `take_in`.
 
 use crate::bench::{Bench, Boards};
-use crate::binaries::on_path;
 use crate::board::{Board, Machine};
 use crate::clock::Clock;
 use crate::control_plane::{ControlPlane, Tokens};
 use crate::heartbeat::Heartbeat;
 use crate::host::HostMachine;
+use crate::kubectl;
 use crate::kubelet_config::{MachineName, kubelet_config};
 use crate::ledger::{Ledger, Noted};
 use crate::place::Place;
-use crate::process::{Listener, Process, Stream};
 use crate::qemu::QemuMachine;
 use crate::recorder::Recorder;
 use crate::relay::Relay;
@@ -27,17 +26,13 @@ use rigor_model::Constants;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Longest wait for the recorder's first lists.
 const SYNC_LIMIT: Duration = Duration::from_secs(20);
-
-/// Longest run of a kubectl command.
-const KUBECTL_LIMIT: Duration = Duration::from_secs(120);
 
 /// A trial on a rig of processes. Fields are dropped in this order: boards before the control plane they talk to,
 /// the runtime after all that uses it, the directory last.
@@ -299,26 +294,10 @@ impl World for Processes {
     }
 
     fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra> {
-        let kubectl = on_path("kubectl").ok_or_else(|| {
-            Infra::lasting("kubectl is not installed", "put kubectl 1.32 on the search path (ci/bootstrap)")
-        })?;
-        let mut command = Command::new(kubectl);
-        command
-            .arg("--kubeconfig")
-            .arg(self.control_plane.kubeconfig())
-            .arg("--cache-dir")
-            .arg(self.place.file("kubectl-cache"))
-            .args(argv)
-            .env_remove("KUBECONFIG");
-        let output = Arc::new(Captured::default());
+        let command =
+            kubectl::command(self.control_plane.kubeconfig(), &self.place.file("kubectl-cache"), argv)?;
         let begun = self.ledger.now();
-        let process = Process::start(command, stdin, output.clone())
-            .map_err(|error| Infra::transient(format!("kubectl could not be started: {error}")))?;
-        let Some(status) = process.wait(KUBECTL_LIMIT) else {
-            return Err(Infra::transient(format!("kubectl {} did not end", argv.join(" "))));
-        };
-        let code = status.code().unwrap_or(-1);
-        let (stdout, stderr) = output.texts();
+        let KubectlOutcome { code, stdout, stderr } = kubectl::run(command, stdin)?;
         self.record(Fact::Kubectl {
             begun,
             argv: argv.to_vec(),
@@ -375,30 +354,4 @@ pub fn request_fact(id: u32, sent: Micros, request: &ApiRequest, answer: &ApiAns
         date: answer.headers.get("date").cloned(),
         error: answer.error.clone(),
     }
-}
-
-/// Both outputs of a command.
-#[derive(Debug, Default)]
-struct Captured {
-    texts: Mutex<(String, String)>,
-}
-
-impl Captured {
-    fn texts(&self) -> (String, String) {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Listener for Captured {
-    fn line(&self, from: Stream, text: &str) {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = match from {
-            Stream::Out => &mut texts.0,
-            Stream::Err => &mut texts.1,
-        };
-        place.push_str(text);
-        place.push('\n');
-    }
-
-    fn exited(&self, _: i32, _: bool) {}
 }

@@ -4,11 +4,12 @@ use super::Trouble;
 use crate::exit::Exit;
 use crate::import::import;
 use clap::{Args, ValueEnum};
-use rigor_model::Constants;
+use rigor_model::{Constant, Constants, duration};
 use rigor_trace::{History, jsonl};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Turn a history that was recorded elsewhere into ours.
 #[derive(Debug, Args)]
@@ -18,6 +19,10 @@ pub(super) struct Import {
     from: Format,
     /// The recording.
     file: PathBuf,
+    /// A constant of the recorded system, such as `leaseDuration=50s`; may be given several times. The others are
+    /// taken to be the true ones (15 s, 15 s, 300 s).
+    #[arg(long = "constant", value_name = "NAME=DURATION", value_parser = constant)]
+    constants: Vec<(Constant, Duration)>,
     /// Where the history goes.
     #[arg(long, value_name = "EVENTS")]
     out: PathBuf,
@@ -34,7 +39,8 @@ impl Import {
         let Format::WatchJsonl = self.from;
         let recording = read(&self.file)?;
         let name = self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let history = import(&name, &recording, &Constants::default()).map_err(|error| {
+        let constants = Constants::default().overridden(&self.constants.iter().copied().collect());
+        let history = import(&name, &recording, &constants).map_err(|error| {
             Trouble::Input(miette::miette!(
                 help =
                     "a watch-jsonl recording holds RecordingStarted, Observed, Request and Mark, one a line",
@@ -52,6 +58,15 @@ impl Import {
         println!("{} facts", history.len());
         Ok(Exit::Passed)
     }
+}
+
+fn constant(text: &str) -> Result<(Constant, Duration), String> {
+    let (name, length) = text.split_once('=').ok_or("write NAME=DURATION, for example leaseDuration=50s")?;
+    let constant = Constant::named(name).ok_or_else(|| {
+        let known = Constant::ALL.map(Constant::name).join(", ");
+        format!("there is no constant `{name}`; known are {known}")
+    })?;
+    Ok((constant, duration::parse(length).map_err(|error| error.to_string())?))
 }
 
 fn write(path: &Path, history: &History) -> std::io::Result<()> {
