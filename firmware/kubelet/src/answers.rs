@@ -15,6 +15,8 @@ use crate::wire::Pod;
 
 /// Longest wait before something refused is tried again, in milliseconds.
 const LONGEST_RETRY: u64 = 10_000;
+/// When conditions are told again that someone contradicted while they were on their way, in milliseconds.
+const CONTRADICTED: u64 = 500;
 
 impl Kubelet {
     /// Bytes came over the connection of requests.
@@ -87,10 +89,10 @@ impl Kubelet {
     pub(crate) fn abandon_flight(&mut self) {
         let Some(flight) = self.flight.take() else { return };
         match flight.intent {
-            Intent::PodStatus { uid, .. } => {
+            Intent::PodStatus { uid, sent } => {
                 let millis = self.millis;
                 if let Some(pod) = self.pod_mut(&uid) {
-                    pod.posting.postpone(millis);
+                    pod.posting.lose(sent, millis);
                 }
             }
             Intent::NodeStatus { .. } => self.node.view = None,
@@ -125,6 +127,7 @@ impl Kubelet {
     /// The control plane may have thought us dead: what it shows of us is read and told anew.
     fn suspect(&mut self) {
         (self.node.view, self.node.full, self.node.report_due) = (None, true, self.millis);
+        self.pods.iter_mut().for_each(|pod| pod.posting.unsure = true);
     }
 
     /// An answer is complete.
@@ -301,27 +304,39 @@ impl Kubelet {
         self.sync.retry.failed(self.millis, LONGEST_RETRY, &mut self.random);
     }
 
-    fn pod_status_answered(&mut self, flight: Flight, status: u16) {
-        let Intent::PodStatus { uid, hashes } = &flight.intent else { return };
+    fn pod_status_answered(&mut self, mut flight: Flight, status: u16) {
+        let intent = core::mem::replace(&mut flight.intent, Intent::ReadNode);
+        let Intent::PodStatus { uid, sent } = intent else { return };
         let (millis, ip) = (self.millis, self.ip());
-        let version = flight.object().metadata.version();
-        let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == *uid) else { return };
-        match status {
-            200..=299 => {
-                pod.posting.accept(*hashes, version, &ip);
+        let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == uid) else { return };
+        // One that is too large to be kept says no more than its status code.
+        let seen =
+            || serde_json::from_slice::<Pod>(&flight.body).ok().filter(|seen| seen.metadata.uid == uid);
+        match (status, sent) {
+            (200..=299, None) => {
+                pod.posting.make_sure();
+                if let Some(seen) = seen() {
+                    self.see_pod(&seen, false);
+                }
+            }
+            (200..=299, Some(sent)) => {
+                let contradicted = pod.posting.accept(&sent, seen().as_ref(), &ip);
                 if pod.stage == Stage::Stopping && pod.posting.is_settled() {
                     pod.stage = Stage::Deleting;
+                }
+                if contradicted {
+                    pod.posting.postpone(millis + self.random.jitter(CONTRADICTED, 20));
                 }
                 // The scheduler counts a pod twice until a report covers its last change (SCHED-25).
                 self.report_soon();
             }
             // Moved elsewhere (KLET-08), or gone, or another pod by now.
-            403 | 404 => self.drop_copy(&uid.clone(), &format!("its status was refused: {status}")),
-            _ => {
+            (403 | 404, _) => self.drop_copy(&uid, &format!("its status was refused: {status}")),
+            (_, sent) => {
                 let failures = pod.posting.failures;
                 pod.posting.failures = failures.saturating_add(1);
                 let wait = (500u64 << failures.min(10)).min(LONGEST_RETRY);
-                pod.posting.postpone(millis + self.random.jitter(wait, 20));
+                pod.posting.lose(sent, millis + self.random.jitter(wait, 20));
                 let name = pod.full_name();
                 if failures == 0 {
                     self.log_refusal(&flight, status, &format!("pod {name} status not taken"));

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::http::Head;
 use crate::node::{Figures, View};
+use crate::posting::Sent;
 use crate::split::ListSplitter;
 use crate::wire::{AnyObject, Pod};
 
@@ -18,13 +19,24 @@ pub(crate) enum Intent {
     CreateNode,
     AdoptNode,
     ReadNode,
-    NodeStatus { figures: Figures, view: View },
+    NodeStatus {
+        figures: Figures,
+        view: View,
+    },
     CreateLease,
     RenewLease,
     ListPods,
-    PodStatus { uid: String, hashes: [u32; 8] },
-    DeletePod { uid: String },
-    Event { name: String },
+    /// `sent` is `None` where nothing was written and the pod only read.
+    PodStatus {
+        uid: String,
+        sent: Option<Sent>,
+    },
+    DeletePod {
+        uid: String,
+    },
+    Event {
+        name: String,
+    },
 }
 
 /// A list of pods while it is read.

@@ -24,6 +24,7 @@ mod node;
 mod pod;
 mod pod_status;
 mod pods;
+mod posting;
 mod quantity;
 mod random;
 mod requests;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::container::{Container, State, Step};
 use crate::heap::{Heap, Reservation};
-use crate::pod_status::{Conditions, Posting};
+use crate::posting::Posting;
 use crate::wire::{Pod, RestartPolicy};
 
 /// Memory of a pod that declares none, in bytes (SCHED-14).
@@ -72,7 +72,6 @@ pub(crate) struct PodWorker {
     pub(crate) stage: Stage,
     pub(crate) rejection: Option<Rejection>,
     pub(crate) start_time: String,
-    pub(crate) conditions: Conditions,
     pub(crate) posting: Posting,
     /// Memory asked for, in bytes; more than 4 GiB is as good as 4 GiB.
     pub(crate) memory: u32,
@@ -107,7 +106,6 @@ impl PodWorker {
             stage: Stage::Creating { until: millis + CREATING_SHOWN },
             rejection: None,
             start_time: start_time.to_string(),
-            conditions: Conditions::new(wall),
             posting: Posting::new(pod),
             memory: u32::try_from(memory_asked(pod)).unwrap_or(u32::MAX),
             reservation: Reservation::default(),

@@ -1,6 +1,7 @@
-//! What the API is told of a pod: phase, conditions, container statuses, and which parts of it the API
-//! has taken already, so that a patch carries only what changed. Conditions are merged by type (a
-//! strategic merge patch), so those of the scheduler and of the controllers stay untouched.
+//! What the API is told of a pod: phase, conditions, container statuses, as a patch that carries only what
+//! the API has not taken yet (`posting`). Conditions are merged by type (a strategic merge patch), so those
+//! of the scheduler and of the controllers stay untouched, and so does the lastTransitionTime of one whose
+//! status is to be what the API shows already.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,119 +10,8 @@ use alloc::vec::Vec;
 use crate::container::{Container, State, Termination};
 use crate::json::Json;
 use crate::pod::{PodWorker, Stage};
+use crate::posting::{CONDITION_PARTS, CONDITIONS, PARTS, SCHEDULED, Sent, shown};
 use crate::wire::Pod;
-
-/// The parts a patch is made of.
-const PARTS: usize = 8;
-/// Which of them are conditions: Initialized, Ready, ContainersReady, PodScheduled.
-const CONDITION_PARTS: core::ops::Range<usize> = 2..6;
-
-/// Whether and what the API has taken.
-#[derive(Debug)]
-pub(crate) struct Posting {
-    /// Something may have changed since the last patch was built.
-    changed: bool,
-    /// A patch is on its way.
-    on_its_way: bool,
-    /// Hash of each part the API has taken; 0 for none.
-    taken: [u32; PARTS],
-    /// Failures in a row.
-    pub(crate) failures: u8,
-    /// Not to be tried before, in milliseconds.
-    not_before: u64,
-    /// The resourceVersion of the last patch that was taken.
-    pub(crate) version: u64,
-    /// The address the API shows, to replace it where it is another board's or boot's.
-    known_ip: String,
-    /// Whether a scheduler has set PodScheduled.
-    scheduled: bool,
-}
-
-impl Posting {
-    /// Nothing of ours is known to the API.
-    pub(crate) fn new(pod: &Pod) -> Posting {
-        Posting {
-            changed: true,
-            on_its_way: false,
-            taken: [0; PARTS],
-            failures: 0,
-            not_before: 0,
-            version: 0,
-            known_ip: pod.status.pod_ip.clone(),
-            scheduled: pod.status.condition_is_true("PodScheduled"),
-        }
-    }
-
-    /// Something may have changed.
-    pub(crate) fn touch(&mut self) {
-        self.changed = true;
-    }
-
-    /// The API may have lost what it had taken: all of it is told again.
-    pub(crate) fn forget(&mut self) {
-        self.taken = [0; PARTS];
-        self.version = 0;
-        self.changed = true;
-    }
-
-    /// Whether the API has taken all there is.
-    pub(crate) fn is_settled(&self) -> bool {
-        !self.changed && !self.on_its_way
-    }
-
-    /// Whether a patch is due at `millis`.
-    pub(crate) fn is_due(&self, millis: u64) -> bool {
-        self.changed && !self.on_its_way && self.not_before <= millis
-    }
-
-    /// When a patch that waits is due, in milliseconds.
-    pub(crate) fn deadline(&self) -> u64 {
-        if self.changed && !self.on_its_way { self.not_before } else { u64::MAX }
-    }
-
-    /// The patch got lost or was refused: it is tried again at `not_before`.
-    pub(crate) fn postpone(&mut self, not_before: u64) {
-        (self.on_its_way, self.changed, self.not_before) = (false, true, not_before);
-    }
-
-    /// The patch with these hashes was taken, as this version (0 when the answer did not say).
-    pub(crate) fn accept(&mut self, hashes: [u32; PARTS], version: u64, ip: &str) {
-        self.taken = hashes;
-        self.version = self.version.max(version);
-        self.known_ip = ip.to_string();
-        (self.failures, self.not_before, self.on_its_way) = (0, 0, false);
-    }
-}
-
-/// When each condition of ours last changed.
-#[derive(Debug)]
-pub(crate) struct Conditions {
-    initialized: (bool, String),
-    ready: (bool, String),
-}
-
-impl Conditions {
-    /// All False since `wall`.
-    pub(crate) fn new(wall: &str) -> Conditions {
-        Conditions { initialized: (false, wall.to_string()), ready: (false, wall.to_string()) }
-    }
-
-    /// Takes in how the pod is at `wall`.
-    fn update(&mut self, initialized: bool, ready: bool, wall: &str) {
-        for (slot, value) in [(&mut self.initialized, initialized), (&mut self.ready, ready)] {
-            if slot.0 != value {
-                *slot = (value, wall.to_string());
-            }
-        }
-    }
-}
-
-/// A patch of a pod's status, and the hashes of the whole status it leads to.
-#[derive(Debug)]
-pub(crate) struct StatusPatch {
-    pub(crate) body: String,
-    pub(crate) hashes: [u32; PARTS],
-}
 
 /// The phase of a pod.
 pub(crate) fn phase(pod: &PodWorker) -> &'static str {
@@ -141,17 +31,22 @@ pub(crate) fn is_ready(pod: &PodWorker) -> bool {
     pod.rejection.is_none() && pod.initialized() && pod.containers.iter().all(Container::runs)
 }
 
+/// What the board says of each of [`CONDITIONS`].
+fn conditions(pod: &PodWorker) -> [bool; CONDITIONS.len()] {
+    let ready = is_ready(pod);
+    [pod.initialized(), ready, ready, true]
+}
+
 /// Whether the API shows something else than what it has taken from us (NODE-27): then all is to be told
-/// again. A version older than what was taken says nothing, nor does any while a patch is due or on its way.
+/// again. Nothing can be said while a patch is due or on its way.
 pub(crate) fn differs(worker: &PodWorker, seen: &Pod) -> bool {
-    let version = seen.metadata.version();
-    if !worker.posting.is_settled() || (version != 0 && version < worker.posting.version) {
+    if !worker.posting.is_settled() {
         return false;
     }
     let status = &seen.status;
     let statuses = &status.container_statuses;
     status.phase != phase(worker)
-        || status.condition_is_true("Ready") != is_ready(worker)
+        || shown(seen) != conditions(worker).map(Some)
         || (!worker.containers.is_empty() && status.pod_ip != worker.posting.known_ip)
         || statuses.len() != worker.containers.len()
         || worker.containers.iter().any(|own| {
@@ -163,51 +58,57 @@ pub(crate) fn differs(worker: &PodWorker, seen: &Pod) -> bool {
         })
 }
 
-/// All is to be told again; a Ready that the API shows otherwise changes now.
-pub(crate) fn tell_again(worker: &mut PodWorker, seen: &Pod, wall: &str) {
-    if seen.status.condition_is_true("Ready") != is_ready(worker) {
-        worker.conditions.ready.1 = wall.to_string();
-    }
-    worker.posting.scheduled = seen.status.condition_is_true("PodScheduled");
+/// All is to be told again.
+pub(crate) fn tell_again(worker: &mut PodWorker, seen: &Pod) {
     worker.posting.known_ip = seen.status.pod_ip.clone();
     worker.posting.forget();
 }
 
-/// The patch that tells the API what it has not taken yet; `None` when there is nothing.
-pub(crate) fn patch(pod: &mut PodWorker, ip: &str, wall: &str) -> Option<StatusPatch> {
-    pod.posting.changed = false;
-    let ready = is_ready(pod);
-    pod.conditions.update(pod.initialized(), ready, wall);
-    let parts = parts(pod, ip, ready);
+/// The patch that tells the API what it has not taken yet; `None` when there is nothing. A condition changes
+/// at `wall` if its status is another than the API shows, and else keeps its time.
+pub(crate) fn patch(pod: &mut PodWorker, ip: &str, wall: &str) -> Option<(String, Sent)> {
+    pod.posting.look_through();
+    let conditions = conditions(pod);
+    let parts = parts(pod, ip, conditions);
     let mut hashes = [0; PARTS];
     for (hash, part) in hashes.iter_mut().zip(&parts) {
         *hash = if part.is_empty() { 0 } else { fnv(part) };
     }
-    let fresh = |index: usize| hashes[index] != 0 && hashes[index] != pod.posting.taken[index];
+    let since = pod.posting.lost_since().unwrap_or(wall).to_string();
+    let moved = |condition: usize| pod.posting.shown[condition] != Some(conditions[condition]);
+    let fresh = |index: usize| {
+        let condition = CONDITION_PARTS.clone().position(|part| part == index);
+        hashes[index] != 0 && (hashes[index] != pod.posting.taken[index] || condition.is_some_and(moved))
+    };
     if !(0..PARTS).any(fresh) {
         return None;
     }
-    pod.posting.on_its_way = true;
     let body = Json::document(|j| {
         j.key("metadata").object(|j| j.field("uid", &pod.uid));
         j.key("status").object(|j| {
             for index in (0..PARTS).filter(|i| !CONDITION_PARTS.contains(i) && fresh(*i)) {
-                // Each part is the inside of an object.
                 j.raw(&parts[index]);
             }
             if CONDITION_PARTS.clone().any(fresh) {
                 j.key("conditions").array(|j| {
-                    for index in CONDITION_PARTS.clone().filter(|i| fresh(*i)) {
-                        j.raw(&parts[index]);
+                    for (condition, part) in CONDITION_PARTS.enumerate().filter(|(_, part)| fresh(*part)) {
+                        j.object(|j| {
+                            j.raw(&parts[part]);
+                            if moved(condition) {
+                                j.field("lastTransitionTime", &since);
+                            }
+                        });
                     }
                 });
             }
         });
     });
-    Some(StatusPatch { body, hashes })
+    pod.posting.send();
+    Some((body, Sent { hashes, conditions, before: pod.posting.shown, since }))
 }
 
-fn parts(pod: &PodWorker, ip: &str, ready: bool) -> [String; PARTS] {
+/// Each part is the inside of an object, empty where there is nothing to say.
+fn parts(pod: &PodWorker, ip: &str, conditions: [bool; CONDITIONS.len()]) -> [String; PARTS] {
     let phase_now = phase(pod);
     let told = fields(|j| {
         j.field("phase", phase_now);
@@ -242,13 +143,12 @@ fn parts(pod: &PodWorker, ip: &str, ready: bool) -> [String; PARTS] {
             });
         }
     });
-    let why_not = unready_reason(pod, phase_now, ready);
-    let condition = |kind: &str, (value, since): &(bool, String), why: Option<&(&str, String)>| {
-        Json::document(|j| {
-            j.field("type", kind);
-            j.field("status", if *value { "True" } else { "False" });
-            j.field("lastTransitionTime", since);
-            match why.filter(|_| !*value) {
+    let why_not = unready_reason(pod, phase_now, conditions[1]);
+    let condition = |index: usize, why: Option<&(&str, String)>| {
+        fields(|j| {
+            j.field("type", CONDITIONS[index]);
+            j.field("status", if conditions[index] { "True" } else { "False" });
+            match why.filter(|_| !conditions[index]) {
                 Some((reason, message)) => {
                     j.field("reason", reason);
                     if !message.is_empty() {
@@ -259,13 +159,9 @@ fn parts(pod: &PodWorker, ip: &str, ready: bool) -> [String; PARTS] {
             }
         })
     };
-    let conditions = &pod.conditions;
     let init_message = ("ContainersNotInitialized", "containers with incomplete status".to_string());
-    let scheduled = if pod.posting.scheduled {
-        String::new()
-    } else {
-        condition("PodScheduled", &(true, pod.start_time.clone()), None)
-    };
+    // A scheduler's word on it stands.
+    let scheduled = pod.posting.shown[SCHEDULED] == Some(true);
     let statuses = |key: &str, containers: &[Container], init: bool| {
         if containers.is_empty() {
             return String::new();
@@ -275,10 +171,10 @@ fn parts(pod: &PodWorker, ip: &str, ready: bool) -> [String; PARTS] {
     [
         told,
         place,
-        condition("Initialized", &conditions.initialized, Some(&init_message)),
-        condition("Ready", &conditions.ready, Some(&why_not)),
-        condition("ContainersReady", &conditions.ready, Some(&why_not)),
-        scheduled,
+        condition(0, Some(&init_message)),
+        condition(1, Some(&why_not)),
+        condition(2, Some(&why_not)),
+        if scheduled { String::new() } else { condition(SCHEDULED, None) },
         statuses("containerStatuses", &pod.containers, false),
         statuses("initContainerStatuses", &pod.init, true),
     ]

@@ -26,6 +26,7 @@ impl Kubelet {
     pub(crate) fn list_pod(&mut self, listing: &mut Listing, pod: Pod) {
         if let Some(known) = self.pod_mut(&pod.metadata.uid) {
             known.listed = true;
+            known.posting.make_sure();
             self.see_pod(&pod, true);
         } else if listing.unknown.len() < MAX_PODS {
             if !pod.status.is_terminal() || pod.metadata.deletion_timestamp.is_some() {
@@ -77,9 +78,9 @@ impl Kubelet {
         let Some(index) = self.pods.iter().position(|known| known.uid == metadata.uid) else {
             return self.see_new_pod(pod);
         };
-        let wall = self.wall();
         let known = &mut self.pods[index];
-        let stale = metadata.version() != 0 && metadata.version() < known.posting.version;
+        let stale = known.posting.is_stale(pod);
+        known.posting.learn(pod);
         match known.stage {
             Stage::Tombstone if fresh && metadata.deletion_timestamp.is_none() => {
                 self.pods.remove(index);
@@ -99,7 +100,7 @@ impl Kubelet {
                         known.posting.forget();
                     }
                 } else if differs(known, pod) {
-                    tell_again(known, pod, &wall);
+                    tell_again(known, pod);
                 }
             }
         }

@@ -102,9 +102,11 @@ impl Kubelet {
         format!("/api/v1/nodes/{}{subresource}", self.config.node_name)
     }
 
-    /// The status of one pod, or the removal of one that has ended.
+    /// The status of one pod, read first where the API may show something else than we know; or the removal
+    /// of one that has ended.
     fn pod_request(&mut self) -> Option<(Intent, Request)> {
         let (ip, wall, millis) = (self.ip(), self.wall(), self.millis);
+        let silence = self.out_of_contact.is_some();
         for pod in &mut self.pods {
             let path = format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name);
             let uid = pod.uid.clone();
@@ -113,10 +115,14 @@ impl Kubelet {
                     if !pod.posting.is_due(millis) {
                         continue;
                     }
-                    let Some(patch) = pod_status::patch(pod, &ip, &wall) else { continue };
-                    let body = Some((Content::StrategicPatch, patch.body));
+                    let Some((body, sent)) = pod_status::patch(pod, &ip, &wall) else { continue };
+                    if silence || pod.posting.needs_reading(&sent) {
+                        pod.posting.postpone(millis);
+                        return Some((Intent::PodStatus { uid, sent: None }, Request::get(path)));
+                    }
+                    let body = Some((Content::StrategicPatch, body));
                     let path = format!("{path}/status");
-                    let intent = Intent::PodStatus { uid, hashes: patch.hashes };
+                    let intent = Intent::PodStatus { uid, sent: Some(sent) };
                     return Some((intent, Request { method: Method::Patch, path, body }));
                 }
                 Stage::Deleting if pod.delete_after <= millis => {

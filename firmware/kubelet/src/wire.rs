@@ -176,9 +176,13 @@ impl PodStatus {
         self.phase == "Succeeded" || self.phase == "Failed"
     }
 
-    /// Whether the condition is there and True.
-    pub(crate) fn condition_is_true(&self, kind: &str) -> bool {
-        self.conditions.iter().any(|c| c.kind == kind && c.status == "True")
+    /// Whether the condition is True; `None` where it is absent or neither True nor False.
+    pub(crate) fn condition(&self, kind: &str) -> Option<bool> {
+        match self.conditions.iter().find(|c| c.kind == kind)?.status.as_str() {
+            "True" => Some(true),
+            "False" => Some(false),
+            _ => None,
+        }
     }
 }
 

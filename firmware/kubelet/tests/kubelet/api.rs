@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 /// Where the server's clock stands at the world's zero, in seconds since 1970.
 pub const WALL_ZERO: i64 = 1_800_000_000;
 
@@ -185,6 +187,10 @@ impl Api {
                 let metadata = json!({"resourceVersion": self.version.to_string()});
                 (200, json!({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items}))
             }
+            ("GET", ["api", "v1", "namespaces", _, "pods", name]) => match self.pods.get(*name) {
+                Some(pod) if pod["spec"]["nodeName"] != self.node.as_str() => failure(403),
+                _ => found(&self.pods, name),
+            },
             ("PATCH", ["api", "v1", "namespaces", _, "pods", name, "status"]) => {
                 assert_eq!(request.content, "application/strategic-merge-patch+json");
                 self.patch_pod_status(name, &request.body)
@@ -224,6 +230,7 @@ impl Api {
         assert_eq!(keys, ["metadata", "status"]);
         let mut changed = pod.clone();
         merge(&mut changed, body);
+        check_transitions(&pod["status"], &body["status"], &changed["status"]);
         if changed != *pod {
             self.put_pod(changed);
         }
@@ -293,6 +300,20 @@ pub fn world_millis(time: &Value) -> i64 {
 
 pub fn failure(code: u16) -> (u16, Value) {
     (code, json!({"kind": "Status", "status": "Failure", "code": code, "message": format!("no: {code}")}))
+}
+
+/// A condition's lastTransitionTime moves if its status does, and with nothing else.
+fn check_transitions(before: &Value, body: &Value, after: &Value) {
+    for new in after["conditions"].as_array().into_iter().flatten() {
+        let kind = new["type"].as_str().unwrap();
+        let old = World::condition(before, kind);
+        if old["status"] == new["status"] {
+            assert_eq!(new["lastTransitionTime"], old["lastTransitionTime"], "{new}");
+        } else {
+            let written = World::condition(body, kind);
+            assert!(written["lastTransitionTime"].is_string(), "{old} -> {new}: {body}");
+        }
+    }
 }
 
 fn found(objects: &BTreeMap<String, Value>, name: &str) -> (u16, Value) {

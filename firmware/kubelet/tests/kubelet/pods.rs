@@ -543,6 +543,211 @@ fn ready_is_told_again_after_recovery() {
     assert_eq!(world.api.seen("PATCH", "/pods/p/status").count(), writes, "nothing changed, nothing is told");
 }
 
+fn since(world: &World, kind: &str) -> i64 {
+    world_millis(&World::condition(world.status("p"), kind)["lastTransitionTime"])
+}
+
+/// The control plane says that a pod of a dead board is not Ready.
+fn say_unready(world: &mut World, stamp: &str) {
+    world.api.edit_pod("p", |pod| {
+        let conditions = pod["status"]["conditions"].as_array_mut().unwrap();
+        let ready = conditions.iter_mut().find(|c| c["type"] == "Ready").unwrap();
+        (ready["status"], ready["lastTransitionTime"]) = (json!("False"), json!(stamp));
+    });
+}
+
+/// The board starts from the conditions the API shows: what is as it was keeps its time.
+#[test]
+fn change_times_outlive_a_power_cycle() {
+    let mut world = World::ready();
+    let init = json!([{"name": "i", "image": "rigor.dev/builtin", "args": ["exit:0:after=2s"]}]);
+    world.api.put_pod(pod_with("p", json!({}), json!({"initContainers": init})));
+    world.run(5000);
+    let initialized = since(&world, "Initialized");
+    assert!((2000..4000).contains(&initialized), "{initialized}");
+    world.power_cycle(3000);
+    world.run(2000);
+    assert_eq!(world.container("p")["restartCount"], 1);
+    assert_eq!(since(&world, "Initialized"), initialized);
+    // The containers did stop.
+    for kind in ["Ready", "ContainersReady"] {
+        assert!(since(&world, kind) >= 7000, "{kind}");
+    }
+}
+
+/// While the board was silent the control plane said not Ready; what it says of containers stands.
+#[test]
+fn change_times_outlive_an_outage() {
+    let mut world = World::ready();
+    world.api.put_pod(pod("p", "pause", "8Ki"));
+    world.run(1000);
+    let before = since(&world, "ContainersReady");
+    world.link_up = false;
+    world.run(20_000);
+    say_unready(&mut world, "2027-01-15T08:00:20Z");
+    world.link_up = true;
+    world.run(10_000);
+    assert_eq!(World::condition(world.status("p"), "Ready")["status"], "True");
+    assert!(since(&world, "Ready") >= 21_000);
+    assert_eq!(since(&world, "ContainersReady"), before);
+}
+
+/// Board and control plane come to the same conclusion while they do not hear of each other: the first
+/// word stands. What the board shows was read first, for the watch is no faster than the board's own word.
+#[test]
+fn what_the_control_plane_said_first_stands() {
+    let mut world = World::ready();
+    world.watch_delay = 3000;
+    world.api.put_pod(pod_with(
+        "p",
+        json!({"args": ["exit:1:after=15s"]}),
+        json!({"restartPolicy": "Never"}),
+    ));
+    world.run(5000);
+    assert_eq!(world.phase("p"), "Running");
+    world.link_up = false;
+    world.run(20_000);
+    say_unready(&mut world, "2027-01-15T08:00:09Z");
+    world.link_up = true;
+    world.run_until(10_000, |world| world.phase("p") == "Failed");
+    assert_eq!(since(&world, "Ready"), 9000);
+    assert!(since(&world, "ContainersReady") >= 15_000);
+}
+
+/// A board that is deleted from while it was thought dead says its last word before it lets go.
+#[test]
+fn a_deleted_pod_keeps_its_change_times() {
+    let mut world = World::ready();
+    world.api.put_pod(pod("p", "pause", "8Ki"));
+    world.run(1000);
+    world.link_up = false;
+    world.run(20_000);
+    say_unready(&mut world, "2027-01-15T08:00:20Z");
+    world.api.delete_gracefully("p");
+    world.link_up = true;
+    world.run_until(10_000, |world| !world.api.pods.contains_key("p"));
+    let mut shown = world.api.history.iter().map(|(_, line)| &line["object"]["status"]);
+    let last = shown.rfind(|status| status["phase"] == "Failed").unwrap();
+    let ready = World::condition(last, "Ready");
+    assert_eq!((&ready["status"], world_millis(&ready["lastTransitionTime"])), (&json!("False"), 20_000));
+}
+
+/// A patch may have been taken although its answer got lost: what the API shows decides, not what was sent.
+#[test]
+fn a_lost_answer_moves_no_change_time() {
+    let check = |lost: fn() -> Fault, moved: bool| {
+        let mut world = World::ready();
+        let mut lose = true;
+        world.api.rule = Some(Box::new(move |request| {
+            let ready = World::condition(&request.body["status"], "Ready");
+            (request.method == "PATCH" && ready["status"] == "True" && std::mem::take(&mut lose)).then(lost)
+        }));
+        let workload = json!({"args": ["exit:1:after=2s"]});
+        world.api.put_pod(pod_with("p", workload, json!({"restartPolicy": "Never"})));
+        world.run_until(1000, |world| world.said("pod default/p container c started"));
+        world.watch_delay = 60_000;
+        world.run_until(20_000, |world| world.phase("p") == "Failed");
+        assert_eq!(since(&world, "Ready") > 1000, moved, "{:#?}", world.status("p"));
+    };
+    check(|| Fault::Lost, true);
+    check(|| Fault::Ignored, false);
+}
+
+/// A renewal pushes a patch aside that the server has taken, before its answer is there.
+#[test]
+fn a_patch_that_was_pushed_aside_moves_no_change_time() {
+    let check = |workload: &str, contradict: bool, watch_delay: u64, phase: &str| {
+        let mut world = World::ready();
+        world.run(2000);
+        let mut slow = true;
+        world.api.rule = Some(Box::new(move |request| {
+            let ready = World::condition(&request.body["status"], "Ready");
+            let slow = request.method == "PATCH" && ready["status"] == "True" && std::mem::take(&mut slow);
+            slow.then_some(Fault::Slow(3900))
+        }));
+        let workload = json!({"args": [workload]});
+        world.api.put_pod(pod_with("p", workload, json!({"restartPolicy": "Never"})));
+        world.run_until(1000, |world| world.said("pod default/p container c started"));
+        world.watch_delay = watch_delay;
+        world.run(1000);
+        assert_eq!(
+            (since(&world, "Ready"), World::condition(world.status("p"), "Ready")["status"].as_str()),
+            (2000, Some("True"))
+        );
+        if contradict {
+            say_unready(&mut world, "2027-01-15T08:00:04Z");
+        }
+        world.run(5000);
+        assert_eq!(world.phase("p"), phase);
+        since(&world, "Ready")
+    };
+    // Nothing new: it is said again as it was.
+    assert_eq!(check("pause", false, 60_000, "Running"), 2000);
+    // It ended meanwhile, or the control plane said otherwise: that is later.
+    assert!(check("exit:1:after=2s", false, 60_000, "Failed") >= 4000);
+    assert!(check("pause", true, 0, "Running") >= 4000);
+}
+
+/// NODE-18: a pod that was taken away and given back shows nothing of its former life.
+#[test]
+fn a_pod_that_was_evicted_and_comes_back_is_told_anew() {
+    let check = |oldest: bool| {
+        let mut world = World::ready();
+        world.api.put_pod(pod("p", "pause", "8Ki"));
+        world.run(1000);
+        world.link_up = false;
+        world.run(20_000);
+        let evicted = json!({"phase": "Pending", "reason": "Evicted", "message": "its board is dead", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Evicted", "lastTransitionTime": "2027-01-15T08:00:20Z"},
+            {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByTaintManager", "lastTransitionTime": "2027-01-15T08:00:20Z"}]});
+        world.api.edit_pod("p", |pod| (pod["spec"]["nodeName"], pod["status"]) = (Value::Null, evicted));
+        world.api.edit_pod("p", |pod| {
+            pod["spec"]["nodeName"] = json!("a");
+            pod["status"]["conditions"][0] =
+                json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": "2027-01-15T08:00:21Z"});
+        });
+        if oldest {
+            world.api.oldest = world.api.version;
+        }
+        world.link_up = true;
+        world.run(10_000);
+        let status = world.status("p");
+        assert_eq!(
+            (world.phase("p"), &status["reason"], &status["message"]),
+            ("Running", &Value::Null, &Value::Null)
+        );
+        for kind in ["Initialized", "Ready", "ContainersReady", "PodScheduled"] {
+            assert_eq!(World::condition(status, kind)["status"], "True", "{kind}");
+            assert!(since(&world, kind) >= 21_000, "{kind}: {status:#?}");
+        }
+        assert_eq!(since(&world, "PodScheduled"), 21_000);
+        assert_eq!(World::condition(status, "DisruptionTarget")["status"], "True");
+    };
+    check(false);
+    check(true);
+}
+
+/// What the control plane says while a status of the board is on its way is answered all the same.
+#[test]
+fn what_was_said_meanwhile_is_answered() {
+    let mut world = World::ready();
+    world.api.put_pod(pod("p", "exit:1:after=5s", "8Ki"));
+    world.run(1000);
+    world.api.rule =
+        Some(Box::new(|request| request.path.ends_with("/p/status").then_some(Fault::Slow(200))));
+    let told = |world: &World| world.api.seen("PATCH", "/pods/p/status").count();
+    let count = told(&world);
+    world.run_until(10_000, |world| told(world) > count);
+    world.api.rule = None;
+    world.api.edit_pod("p", |pod| {
+        pod["status"]["conditions"][1] =
+            json!({"type": "Initialized", "status": "Unknown", "lastTransitionTime": "2027-01-15T08:00:05Z"});
+    });
+    world.run(2000);
+    let initialized = World::condition(world.status("p"), "Initialized");
+    assert_eq!(initialized["status"], "True", "{initialized}");
+}
+
 /// KLET-06: a thousand pods come and go, and nothing of them stays.
 #[test]
 fn a_thousand_pods_leave_nothing_behind() {
