@@ -37,12 +37,7 @@ pub(crate) struct Saying<'a> {
 /// Makes `object` say so. Keeps every other field of the condition (`lastProbeTime`, `lastHeartbeatTime`), and
 /// `lastTransitionTime` unless the status changes. Returns whether anything changed.
 pub(crate) fn set(object: &mut Value, saying: Saying<'_>, now: &Now) -> bool {
-    let status = json::object_mut(object, &["status"]);
-    let conditions = status.entry("conditions").or_insert(Value::Null);
-    if !conditions.is_array() {
-        *conditions = Value::Array(Vec::new());
-    }
-    let Value::Array(conditions) = conditions else { return false };
+    let conditions = list_mut(object);
     let found = conditions.iter_mut().find(|c| json::text(c, &["type"]) == Some(saying.kind));
     let condition = match found {
         Some(condition) => condition,
@@ -66,6 +61,11 @@ pub(crate) fn set(object: &mut Value, saying: Saying<'_>, now: &Now) -> bool {
         }
     }
     *condition != before
+}
+
+/// The conditions, an empty list where there are none.
+pub(crate) fn list_mut(object: &mut Value) -> &mut Vec<Value> {
+    json::list_mut(json::object_mut(object, &["status"]).entry("conditions").or_insert(Value::Null))
 }
 
 /// Removes the conditions for which `unwanted` is true.

@@ -48,6 +48,17 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
+/// `value` as a list, made (over whatever else stood there) where it is none.
+pub(crate) fn list_mut(value: &mut Value) -> &mut Vec<Value> {
+    if !value.is_array() {
+        *value = Value::Array(Vec::new());
+    }
+    match value {
+        Value::Array(list) => list,
+        _ => unreachable!("made a list above"),
+    }
+}
+
 /// `metadata.uid`, or the empty string.
 pub(crate) fn uid(object: &Value) -> &str {
     text(object, &["metadata", "uid"]).unwrap_or_default()

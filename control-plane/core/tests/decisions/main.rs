@@ -2,6 +2,7 @@
 
 mod deployment;
 mod lifecycle;
+mod outage;
 mod ownership;
 mod scheduling;
 mod world;

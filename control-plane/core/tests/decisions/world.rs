@@ -157,10 +157,12 @@ impl World {
         self.put(resource, object);
     }
 
-    /// A node's report: a status write that covers everything before it.
+    /// A node's report: a status write that covers everything before it, and ends no outage.
     pub fn report(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
-        let mut node = self.node(name);
+        let old = self.node(name);
+        let mut node = old.clone();
         change(&mut node["status"]);
+        node_lifecycle::hold(&old, &mut node);
         let version = self.put("nodes", node);
         self.snapshot.status_reported(name, version);
     }

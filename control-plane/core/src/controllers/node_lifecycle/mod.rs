@@ -2,7 +2,8 @@
 //!
 //! The server calls [`decide`] for every node at every check tick (period C) and at the instant that the last
 //! decision asked for, then [`decide_pod`] for every bound pod, with the nodes' writes in the snapshot already.
-//! A lease is the only proof of life: a status write without a renewal changes nothing here.
+//! A lease is the only proof of life: a status write without a renewal changes nothing here, and the server passes
+//! each through [`hold`], so that nobody sees it lift what only a renewal may.
 //!
 //! No delay ends early: renewals and stamps are counted from the instants at which the server accepted them
 //! ([`crate::Snapshot::since`]); across a restart they are counted from instants kept in an annotation ([`OUTAGE`]),
@@ -20,7 +21,7 @@ use crate::snapshot::Snapshot;
 
 pub use eviction::{decide_pod, evicted};
 pub use node::decide;
-pub use outage::ANNOTATION as OUTAGE;
+pub use outage::{ANNOTATION as OUTAGE, hold};
 
 /// Durations of the lifecycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

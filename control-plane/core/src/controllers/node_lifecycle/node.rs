@@ -15,23 +15,32 @@ use crate::tolerations::{self, Effect, UNREACHABLE};
 /// appears in one write, and one NodeNotReady is told (NODE-03 to NODE-06); N later, counted from Ready's
 /// `lastTransitionTime`, the NoExecute taint follows (NODE-07, NODE-28). When the lease is renewed all of that is
 /// undone (NODE-09). Each decision is one write, so that its event is told exactly when that write succeeded.
+///
+/// After a start of the process every lease has its period of grace (NODE-11): a node that is called Ready waits it
+/// out, whatever taints it has; an outage that was running goes on, unless the stored lease was renewed since it began.
 #[must_use]
 pub fn decide(snapshot: &Snapshot, config: &LifecycleConfig, node: &str, now: &Now) -> Decision {
     let Some(object) = snapshot.get("nodes", "", node) else {
         return Decision::nothing("the node is gone");
     };
     let outage = Outage::of(object);
-    let suffers =
-        outage.is_some() || has_taint(object, Effect::NoSchedule) || has_taint(object, Effect::NoExecute);
-    match Lease::of(node, snapshot, config, now.mono) {
+    let lease = Lease::of(node, snapshot, config, now.mono);
+    let is_over = outage.as_ref().is_some_and(|outage| outage.is_over(snapshot, node));
+    let is_unknown = conditions::status(object, "Ready") == Some("Unknown");
+    let is_lost = outage.is_some() || conditions::get(object, "Ready").is_some_and(is_ours);
+    let is_tainted = has_taint(object, Effect::NoSchedule) || has_taint(object, Effect::NoExecute);
+    match lease {
         Lease::Uncounted => Decision::nothing("its lease is not counted"),
-        Lease::Renewed if suffers => recovered(object, outage, now),
+        Lease::Renewed if is_lost || is_tainted => recovered(object, outage, now),
         Lease::Renewed => Decision::nothing("its lease is fresh"),
-        Lease::Grace if suffers => unreachable(snapshot, config, node, outage.unwrap_or_default(), now),
+        Lease::Grace | Lease::RunOut if is_over => recovered(object, outage, now),
+        Lease::Grace if is_lost && is_unknown => {
+            unreachable(snapshot, config, node, outage.unwrap_or_default(), now)
+        }
         Lease::Grace => Decision::nothing("its lease has not run out"),
-        Lease::RunOut if suffers => unreachable(snapshot, config, node, outage.unwrap_or_default(), now),
+        Lease::RunOut if is_lost => unreachable(snapshot, config, node, outage.unwrap_or_default(), now),
         Lease::RunOut => {
-            let begun = Outage { unknown_since: Some(now.wall), ..Outage::default() };
+            let begun = Outage::begun(snapshot, node, now);
             let mut decision = unreachable(snapshot, config, node, begun, now);
             decision.events.push(event(object, "NodeNotReady"));
             decision
@@ -73,16 +82,18 @@ fn unreachable(
         }
     } else {
         because = "its lease ran out";
-        outage.unknown_since = Some(now.wall);
-        turn_unknown(&mut node, &mut outage, now);
-        look_again = Some(now.mono + config.not_ready_timeout);
+        // What was said in the midst of an outage ended nothing: it is Unknown since it began.
+        let since = *outage.unknown_since.get_or_insert(now.wall);
+        turn_unknown(&mut node, &mut outage, &Now { wall: since, ..*now });
+        let unknown_for = time::elapsed(now.wall, since);
+        look_again = Some(now.mono + config.not_ready_timeout.saturating_sub(unknown_for));
     }
     if !has_taint(&node, Effect::NoSchedule) {
         add_taint(&mut node, Effect::NoSchedule, now);
     }
+    outage.keep(&mut node);
     let mut writes = Vec::new();
     if node != **before {
-        outage.keep(&mut node);
         writes.push(Write::Replace { resource: "nodes", object: node });
     }
     Decision { writes, events: Vec::new(), look_again, because: because.to_owned() }
@@ -107,18 +118,18 @@ fn turn_unknown(node: &mut Value, outage: &mut Outage, now: &Now) {
 fn recovered(before: &Value, outage: Option<Outage>, now: &Now) -> Decision {
     let mut node = before.clone();
     let reported = outage.map(|outage| outage.reported).unwrap_or_default();
-    conditions::retain(&mut node, |condition| {
-        let never_reported = json::text(condition, &["reason"]) == Some("NodeStatusNeverUpdated");
-        !(is_ours(condition) && never_reported)
-    });
     for kind in REPORTED {
         let Some(was) = reported.get(kind) else { continue };
-        if conditions::get(&node, kind).is_some_and(is_ours) {
+        if conditions::status(&node, kind) == Some("Unknown") {
             let field = |name| json::text(was, &[name]).unwrap_or_default();
             let (status, reason, message) = (field("status"), field("reason"), field("message"));
             conditions::set(&mut node, Saying { kind, status, reason, message }, now);
         }
     }
+    conditions::retain(&mut node, |condition| {
+        let never_reported = json::text(condition, &["reason"]) == Some("NodeStatusNeverUpdated");
+        !(is_ours(condition) && never_reported)
+    });
     let spec = json::object_mut(&mut node, &["spec"]);
     if let Some(Value::Array(taints)) = spec.get_mut("taints") {
         taints.retain(|taint| {
@@ -131,6 +142,9 @@ fn recovered(before: &Value, outage: Option<Outage>, now: &Now) -> Decision {
         }
     }
     Outage::forget(&mut node);
+    if node == *before {
+        return Decision::nothing("its lease is renewed, and its kubelet has yet to report");
+    }
     let is_ready = conditions::is_true(&node, "Ready");
     Decision {
         events: if is_ready { vec![event(before, "NodeReady")] } else { Vec::new() },
