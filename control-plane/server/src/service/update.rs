@@ -6,11 +6,12 @@ use control_plane_api::decode;
 use control_plane_api::options::{FieldValidation, WriteOptions};
 use control_plane_api::patch::{self, PatchType};
 use control_plane_api::{ApiError, Kind, delete, scale, strategy, views};
+use control_plane_core::controllers::node_lifecycle;
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
 use crate::auth::{Action, User, check_write};
-use crate::config::Admission;
+use crate::config::{Admission, Controller};
 use crate::store::{Entry, Expect, StoreError};
 
 /// The object after a write, in the form that the endpoint shows, and what to warn of.
@@ -34,6 +35,13 @@ pub struct Door<'a> {
     pub namespace: Option<&'a str>,
     /// The name in the URL.
     pub name: &'a str,
+}
+
+impl Door<'_> {
+    /// Whether a node's figures and conditions come through here.
+    fn is_report(&self) -> bool {
+        self.kind.resource == "nodes" && self.subresource == Some("status")
+    }
 }
 
 impl Service {
@@ -154,6 +162,9 @@ impl Service {
             if restricted {
                 check_write(user, action, kind, subresource, Some(&entry.object), Some(&object))?;
             }
+            if door.is_report() && self.runs(Controller::NodeLifecycle) {
+                node_lifecycle::hold(&entry.object, &mut object);
+            }
             object["metadata"]["resourceVersion"] = json!(entry.revision.to_string());
             let done = |object: Arc<Value>| Written { object, warnings, created: false };
             if object == *entry.object {
@@ -184,7 +195,7 @@ impl Service {
 
     /// Notes the report of a node's figures (SCHED-22).
     fn reported(&self, door: Door<'_>, revision: u64) {
-        if door.kind.resource == "nodes" && door.subresource == Some("status") {
+        if door.is_report() {
             self.reflector().status_reported(door.name, revision);
         }
     }

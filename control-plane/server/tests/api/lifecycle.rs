@@ -148,6 +148,100 @@ fn node_11_a_restart_gives_a_ready_board_one_full_lease() {
     within(took, LEASE, LEASE + CHECK + SLACK);
 }
 
+/// What a board sends that stood still: figures, and the conditions' statuses alone.
+fn report_alone(rig: &Rig, memory: u64) {
+    let ready = json!({"type": "Ready", "status": "True", "lastHeartbeatTime": rig.stamp()});
+    let status = json!({"status": {"allocatable": {"memory": memory.to_string()}, "conditions": [ready]}});
+    let request = http::Request::patch("/api/v1/nodes/a/status")
+        .header("content-type", "application/strategic-merge-patch+json");
+    let answer = rig.ask("a-token", request, axum::body::Body::from(status.to_string())).expect(200);
+    assert_eq!(condition(&answer, "Ready"), "Unknown");
+    assert_eq!(answer["status"]["allocatable"]["memory"], memory.to_string());
+}
+
+fn ready(node: &Value) -> Value {
+    let conditions = node["status"]["conditions"].as_array().unwrap();
+    conditions.iter().find(|one| one["type"] == "Ready").unwrap().clone()
+}
+
+#[test]
+fn node_05_and_09_a_board_that_reports_before_it_renews_is_seen_unknown_until_it_renews() {
+    let rig = silent();
+    let reported = ready(&rig.node("a"));
+    rig.until(LEASE + CHECK + SLACK, |rig| unknown(rig, "a"));
+    let lost = ready(&rig.node("a"));
+    for round in 0..10 {
+        report_alone(&rig, 1001 + round);
+        rig.pass(CHECK);
+        let now = ready(&rig.node("a"));
+        assert_eq!(
+            (&now["reason"], &now["lastTransitionTime"]),
+            (&lost["reason"], &lost["lastTransitionTime"])
+        );
+        assert_eq!(unreachable(&rig.node("a")), ["NoSchedule"]);
+    }
+    let counted = |reason: &str| -> Vec<Value> {
+        rig.events("a", reason).iter().map(|event| event["count"].clone()).collect()
+    };
+    assert_eq!((counted("NodeNotReady"), counted("NodeReady").len()), (vec![json!(1)], 0));
+    rig.renew("a");
+    report_alone(&rig, 2001);
+    let took = rig.until(CHECK + SLACK, |rig| !unknown(rig, "a"));
+    within(took, Duration::ZERO, CHECK + SLACK);
+    let node = rig.node("a");
+    assert_eq!(
+        (&ready(&node)["status"], &ready(&node)["reason"]),
+        (&reported["status"], &reported["reason"])
+    );
+    assert!(unreachable(&node).is_empty());
+    assert_eq!((counted("NodeNotReady"), counted("NodeReady")), (vec![json!(1)], vec![json!(1)]));
+}
+
+#[test]
+fn without_the_lifecycle_controller_every_report_stands() {
+    let mut rig = silent();
+    rig.until(LEASE + CHECK + SLACK, |rig| unknown(rig, "a"));
+    rig.config.controllers = "*,-node-lifecycle".parse().unwrap();
+    rig.restart();
+    rig.report("a", &board());
+    assert_eq!(condition(&rig.node("a"), "Ready"), "True");
+}
+
+#[test]
+fn node_09_and_11_a_renewal_counts_though_the_server_ended_before_it_looked() {
+    let mut rig = silent();
+    rig.until(LEASE + CHECK + SLACK, |rig| unknown(rig, "a"));
+    rig.renew("a");
+    rig.report("a", &board());
+    assert!(unknown(&rig, "a"), "until the next check");
+    rig.restart_after(seconds(100));
+    rig.pass(Duration::ZERO);
+    assert_eq!(condition(&rig.node("a"), "Ready"), "True");
+    assert!(unreachable(&rig.node("a")).is_empty());
+    let took = rig.until(LEASE + CHECK + SLACK, |rig| unknown(rig, "a"));
+    within(took, LEASE, LEASE + CHECK + SLACK);
+    assert_eq!(rig.events("a", "NodeNotReady")[0]["count"], 2);
+}
+
+#[test]
+fn node_12_what_ran_out_while_no_one_served_is_done_as_soon_as_someone_does() {
+    let mut rig = silent();
+    rig.until(LEASE + NO_EXECUTE + CHECK + SLACK, |rig| unreachable(&rig.node("a")).len() == 2);
+    rig.restart_after(seconds(20) + SECOND);
+    assert!(!evicted(&rig, "p", "a"), "nothing is done but by the controllers");
+    rig.pass(Duration::ZERO);
+    assert!(evicted(&rig, "p", "a"));
+}
+
+#[test]
+fn node_28_a_no_execute_that_fell_due_while_no_one_served_comes_as_soon_as_someone_does() {
+    let mut rig = silent();
+    rig.until(LEASE + CHECK + SLACK, |rig| unknown(rig, "a"));
+    rig.restart_after(NO_EXECUTE + SECOND);
+    rig.pass(Duration::ZERO);
+    assert_eq!(unreachable(&rig.node("a")), ["NoSchedule", "NoExecute"]);
+}
+
 #[test]
 fn node_12_a_restart_does_not_begin_a_toleration_anew() {
     let mut rig = silent();

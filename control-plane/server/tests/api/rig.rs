@@ -93,6 +93,12 @@ impl Rig {
 
     /// Ends the control plane and starts it again on the same objects.
     pub fn restart(&mut self) {
+        self.restart_after(Duration::ZERO);
+    }
+
+    /// As [`Self::restart`], with nobody serving for so long.
+    pub fn restart_after(&mut self, down: Duration) {
+        *self.clock.0.lock().unwrap() += down;
         assert!(self.tokens.path().exists());
         self.plane = open(&self.config, &self.store, &self.clock);
     }
