@@ -28,7 +28,7 @@ impl Bench<'_, '_> {
                 let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
                 stretches(&changes, true)
                     .into_iter()
-                    .map(|(onset, end)| (touch(onset.when, end, from, until), onset.when, onset.record))
+                    .map(|(onset, end)| (self.touch(onset.when, end, from, until), onset.when, onset.record))
                     .collect()
             }
             Look::Occurrences { of, count } => {
@@ -97,9 +97,18 @@ impl Bench<'_, '_> {
         let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
         let touches = stretches(&changes, false)
             .into_iter()
-            .map(|(onset, end)| (touch(onset.when, end, from, until), onset.when, onset.record))
+            .map(|(onset, end)| (self.touch(onset.when, end, from, until), onset.when, onset.record))
             .collect();
         self.span_verdict(&look, touches, from, until, window, "it was not so")
+    }
+
+    /// Whether a stretch of a state touches a span, as far as is known now: the news that ended it may be on its way.
+    fn touch(&self, onset: Interval, end: Option<Interval>, from: Interval, until: Interval) -> Touch {
+        let lasted = self.view.now() - self.view.lag();
+        if end.is_none() && (lasted <= from.latest || lasted <= onset.latest) {
+            return Touch::Possible(std::time::Duration::ZERO);
+        }
+        touch(onset, end, from, until)
     }
 
     /// Fails on the first certain touch, is undecided on one that is too uncertain, and passes at the end.

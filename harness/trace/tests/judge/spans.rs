@@ -1,7 +1,7 @@
 //! `never`, `always`, `unchanged`, `order` and `capture`.
 
 use rigor_trace::history::{Fact, Verb};
-use rigor_trace::{Micros, PowerAct};
+use rigor_trace::{Micros, PowerAct, StepState, judge_step};
 use serde_json::json;
 
 use super::story::{Story, scenario};
@@ -93,6 +93,28 @@ fn always_a_state() {
     check(&[(10_000, "Running"), (15_000, "Failed")], "pass");
     check(&[(10_000, "Running"), (14_000, "")], "fail");
     check(&[(10_000, "Running"), (14_000, "Failed"), (14_000, "Running")], "pass");
+}
+
+/// What an act brought about may still be on its way when the act's answer is in.
+#[test]
+fn a_state_is_known_only_when_news_of_its_end_had_time_to_come() {
+    let scenario =
+        scenario("- always: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, for: 5s}");
+    let mut story = Story::real();
+    story.pod(9_000, Verb::Added, "lamp", "a", "Pending").pulse(9_990, 9_991).begin(10_000, 0);
+    let settled = |story: &Story, now: u64| {
+        let state = judge_step(&scenario, 0, &story.history, Micros(now * 1000));
+        match state {
+            StepState::Pending { .. } => "pending",
+            StepState::Settled(verdict) => verdict.outcome.name(),
+        }
+    };
+    assert_eq!(settled(&story, 10_004), "pending");
+    assert_eq!(settled(&story, 10_499), "pending");
+    assert_eq!(settled(&story, 10_501), "fail");
+    story.pod(10_010, Verb::Modified, "lamp", "a", "Running").pulse(10_100, 10_101);
+    assert_eq!(settled(&story, 10_501), "pending");
+    assert_eq!(settled(&story, 15_501), "pass");
 }
 
 #[test]
