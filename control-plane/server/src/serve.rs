@@ -84,8 +84,8 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let shared = Arc::clone(&clock) as Arc<dyn Clock>;
     let plane = ControlPlane::open_with(config.clone(), store, shared, seed, tokens.clone()).await?;
 
-    let reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock)));
     let (ending, ended) = watch::channel(false);
+    let mut reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock), ended.clone()));
     let room = Arc::new(Semaphore::new(CONNECTIONS as usize));
     let accepting = tokio::spawn(accept(listener, plane.clone(), Arc::clone(&room), ended));
     kubeconfig::write_all(&config, &tokens, &url)?;
@@ -97,11 +97,13 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         biased;
         _ = terminate.recv() => tracing::info!("SIGTERM: ending"),
         _ = interrupt.recv() => tracing::info!("SIGINT: ending"),
-        ended = reconciling => anyhow::bail!("the controllers ended: {ended:?}"),
+        ended = &mut reconciling => anyhow::bail!("the controllers ended: {ended:?}"),
         ended = accepting => anyhow::bail!("the listener ended: {ended:?}"),
     }
-    // Answers under way are finished, and watches end as they do when their time is up.
+    // The controllers decide nothing more (NODE-11: whoever comes next gives each node a full lease), answers under
+    // way are finished, and watches end as they do when their time is up.
     ending.send_replace(true);
+    drop(within(GRACE, reconciling).await);
     plane.end_watches();
     if within(GRACE, room.acquire_many(CONNECTIONS)).await.is_none() {
         tracing::warn!("some clients were still reading");
@@ -133,20 +135,23 @@ async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     })
 }
 
-/// The one task that runs the controllers: whenever something changed, and whenever something is due.
-async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>) {
-    loop {
+/// The one task that runs the controllers: whenever something changed, and whenever something is due. It ends
+/// between two passes, never inside one, so that a write and its event stay together.
+async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>, mut ended: watch::Receiver<bool>) {
+    while !*ended.borrow() {
         let changed = plane.changed();
         let next = plane.reconcile().await;
-        match next {
-            Some(due) => {
-                tokio::select! {
-                    biased;
-                    () = changed => {}
-                    () = clock.sleep_until(due) => {}
-                }
+        let due = async {
+            match next {
+                Some(due) => clock.sleep_until(due).await,
+                None => std::future::pending().await,
             }
-            None => changed.await,
+        };
+        tokio::select! {
+            biased;
+            () = over(&mut ended) => {}
+            () = changed => {}
+            () = due => {}
         }
     }
 }

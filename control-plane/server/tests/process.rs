@@ -155,6 +155,43 @@ fn it_ends_cleanly_on_either_signal_even_with_an_open_watch() {
     }
 }
 
+/// NODE-11: whoever starts next gives each Ready node a full lease, so none may run out while this one ends.
+#[test]
+fn no_controller_decides_while_it_waits_for_a_slow_client_to_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut start = command(dir.path());
+    start.args(["--no-auth", "--node-monitor-period", "100ms"]);
+    let mut process = Process::start(start);
+    let post = |path: &str, body: &str| {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let answer = raw(&process.url, &format!("{head}{body}"));
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    };
+    post(
+        "/api/v1/nodes",
+        r#"{"metadata":{"name":"n1"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}"#,
+    );
+    post(
+        "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+        r#"{"metadata":{"name":"n1"},"spec":{"leaseDurationSeconds":2,"renewTime":"2026-01-01T00:00:00.000000Z"}}"#,
+    );
+    let mut slow = TcpStream::connect(process.url.strip_prefix("http://").unwrap()).unwrap();
+    slow.write_all(b"POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{").unwrap();
+    signal(&process, "TERM");
+    assert_eq!(process.child.wait().unwrap().code(), Some(0));
+    let mut start = command(dir.path());
+    start.args(["--no-auth", "--controllers=*,-node-lifecycle"]);
+    let process = Process::start(start);
+    let node = get(&process, "", "/api/v1/nodes/n1");
+    assert!(
+        node.contains(r#""status":"True","type":"Ready""#) && !node.contains("NodeStatusUnknown"),
+        "{node}"
+    );
+}
+
 #[test]
 fn bad_flags_are_refused_with_a_remedy_and_code_2() {
     let dir = tempfile::tempdir().unwrap();
