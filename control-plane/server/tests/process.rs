@@ -142,16 +142,26 @@ fn it_ends_cleanly_on_either_signal_even_with_an_open_watch() {
     for signal in ["TERM", "INT"] {
         let dir = tempfile::tempdir().unwrap();
         let mut start = command(dir.path());
-        start.args(["--no-auth", "--store", "memory"]);
+        let log = dir.path().join("log");
+        start.args(["--no-auth", "--store", "memory"]).stderr(fs::File::create(&log).unwrap());
         let mut process = Process::start(start);
         let mut watch = TcpStream::connect(process.url.strip_prefix("http://").unwrap()).unwrap();
         watch.write_all(b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
         let mut begun = [0; 1024];
         assert!(watch.read(&mut begun).unwrap() > 0);
+        // A client's connection in reserve, and one that is kept for the next request, are not waited for.
+        let mut reserve = TcpStream::connect(process.url.strip_prefix("http://").unwrap()).unwrap();
+        let mut kept = TcpStream::connect(process.url.strip_prefix("http://").unwrap()).unwrap();
+        kept.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        assert!(kept.read(&mut begun).unwrap() > 0);
         self::signal(&process, signal);
+        // Each end comes while the process still waits for whom it has to: it leaves the others at once.
+        for client in [&mut reserve, &mut kept, &mut watch] {
+            drop(client.read_to_end(&mut Vec::new()));
+        }
         assert_eq!(process.child.wait().unwrap().code(), Some(0), "{signal}");
-        let mut rest = Vec::new();
-        drop(watch.read_to_end(&mut rest));
+        let said = fs::read_to_string(&log).unwrap();
+        assert!(said.contains("ending") && !said.contains("still reading"), "{signal}: {said}");
     }
 }
 

@@ -40,6 +40,8 @@ struct Timer {
 struct State {
     next: u64,
     timers: BTreeMap<u64, Timer>,
+    /// The process is ending: a watch that opens now ends at once.
+    ending: bool,
 }
 
 /// The instants at which open watches have something to do.
@@ -61,8 +63,8 @@ impl Watches {
         let id = {
             let mut state = self.state();
             state.next += 1;
-            let id = state.next;
-            state.timers.insert(id, Timer { end, bookmark, bookmark_due: false, ended: false, signal });
+            let (id, ended) = (state.next, state.ending);
+            state.timers.insert(id, Timer { end, bookmark, bookmark_due: false, ended, signal });
             id
         };
         self.opened.raise();
@@ -97,9 +99,11 @@ impl Watches {
         open.map(|timer| timer.bookmark.map_or(timer.end, |bookmark| bookmark.min(timer.end))).min()
     }
 
-    /// Ends every watch, for a clean end of the process.
+    /// Ends every watch, for a clean end of the process: also those that clients open when theirs has ended.
     pub fn end_all(&self) {
-        for timer in self.state().timers.values_mut() {
+        let mut state = self.state();
+        state.ending = true;
+        for timer in state.timers.values_mut() {
             timer.ended = true;
             timer.signal.raise();
         }
@@ -271,5 +275,22 @@ impl Body for WatchBody {
 impl Drop for WatchBody {
     fn drop(&mut self) {
         self.watches.state().timers.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_the_end_open_watches_and_those_opened_afterwards_end() {
+        let watches = Watches::default();
+        let end = Duration::from_secs(60);
+        let (before, _listener) = watches.open(end, None);
+        assert_eq!(watches.take(before), (false, false));
+        watches.end_all();
+        let (after, _listener) = watches.open(end, None);
+        assert_eq!((watches.take(before), watches.take(after)), ((false, true), (false, true)));
+        assert_eq!(watches.fire(Duration::ZERO), None);
     }
 }

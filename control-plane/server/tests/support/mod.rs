@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 pub fn command(data_dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_control-plane"));
     command.args(["--listen", "127.0.0.1:0", "--plain-http", "--data-dir"]).arg(data_dir);
-    command.stdin(Stdio::null());
+    command.stdin(Stdio::null()).stderr(Stdio::null());
     command
 }
 
@@ -23,7 +23,7 @@ pub struct Process {
 impl Process {
     /// Starts it and waits for its line.
     pub fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url =
