@@ -6,13 +6,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use support::{Process, command};
 
 /// Runs a command that is expected to end by itself; its code and what it said on standard error.
 fn failure(command: &mut Command) -> (Option<i32>, String) {
-    let Output { status, stderr, .. } = command.output().unwrap();
+    let Output { status, stderr, .. } = command.stderr(Stdio::piped()).output().unwrap();
     (status.code(), String::from_utf8_lossy(&stderr).into_owned())
 }
 
