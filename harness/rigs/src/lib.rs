@@ -23,6 +23,7 @@ pub mod qmp;
 mod recorder;
 pub mod relay;
 mod spawn;
+pub mod streams;
 pub mod world;
 
 pub use bench::Bench;

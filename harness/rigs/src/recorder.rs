@@ -6,6 +6,7 @@
 
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::streams::STREAMS;
 use reqwest::Client;
 use rigor_trace::{Fact, Verb};
 use serde_json::Value;
@@ -14,24 +15,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-/// What is watched: the stream's name and where its collection is. One that is not served is left out.
-const STREAMS: [(&str, &str); 14] = [
-    ("configmaps", "/api/v1/configmaps"),
-    ("daemonsets", "/apis/apps/v1/daemonsets"),
-    ("deployments", "/apis/apps/v1/deployments"),
-    ("endpoints", "/api/v1/endpoints"),
-    ("events", "/api/v1/events"),
-    ("jobs", "/apis/batch/v1/jobs"),
-    ("leases", "/apis/coordination.k8s.io/v1/leases"),
-    ("namespaces", "/api/v1/namespaces"),
-    ("nodes", "/api/v1/nodes"),
-    ("pods", "/api/v1/pods"),
-    ("replicasets", "/apis/apps/v1/replicasets"),
-    ("secrets", "/api/v1/secrets"),
-    ("serviceaccounts", "/api/v1/serviceaccounts"),
-    ("services", "/api/v1/services"),
-];
 
 /// How often the server's resourceVersion is asked for.
 const PULSE: Duration = Duration::from_millis(100);

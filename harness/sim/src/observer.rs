@@ -7,29 +7,12 @@
 use axum::body::Body;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request};
+use rigor_rigs::streams::STREAMS;
 use rigor_trace::history::{Fact, Verb};
 use serde_json::Value;
 
 use crate::server::{Fault, Server};
 use crate::stream::{Lines, Reached, Reader, Stream};
-
-/// What is watched: the stream's name and where its collection is. One that is not served is left out.
-const STREAMS: [(&str, &str); 14] = [
-    ("configmaps", "/api/v1/configmaps"),
-    ("daemonsets", "/apis/apps/v1/daemonsets"),
-    ("deployments", "/apis/apps/v1/deployments"),
-    ("endpoints", "/api/v1/endpoints"),
-    ("events", "/api/v1/events"),
-    ("jobs", "/apis/batch/v1/jobs"),
-    ("leases", "/apis/coordination.k8s.io/v1/leases"),
-    ("namespaces", "/api/v1/namespaces"),
-    ("nodes", "/api/v1/nodes"),
-    ("pods", "/api/v1/pods"),
-    ("replicasets", "/apis/apps/v1/replicasets"),
-    ("secrets", "/api/v1/secrets"),
-    ("serviceaccounts", "/api/v1/serviceaccounts"),
-    ("services", "/api/v1/services"),
-];
 
 /// How long the server is asked to keep a watch, in seconds.
 const WATCH_SECONDS: u32 = 3_600;
