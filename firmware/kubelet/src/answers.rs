@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use crate::flight::{Flight, Intent, Listing, is_version};
 use crate::http::{Head, Piece};
-use crate::kubelet::{Kubelet, Registration};
+use crate::kubelet::{Kubelet, Registration, Standing};
 use crate::node::NodeObject;
 use crate::pod::Stage;
 use crate::split::Cut;
@@ -38,7 +38,7 @@ impl Kubelet {
         match piece {
             Piece::Head(head) => {
                 flight.head = Some(head);
-                self.in_contact(head);
+                self.in_contact(head, flight.is_renewal());
             }
             Piece::Body(bytes) => {
                 // A list may take its time, as long as something comes.
@@ -108,12 +108,10 @@ impl Kubelet {
     }
 
     /// The head of an answer came.
-    fn in_contact(&mut self, head: Head) {
+    fn in_contact(&mut self, head: Head, renewal: bool) {
         self.requests.succeeded();
         self.heard = true;
-        if let Some(date) = head.date {
-            self.clock.observe(self.millis, date);
-        }
+        self.read_date(head, renewal);
         let Some(since) = self.out_of_contact.take() else { return };
         let seconds = (self.millis - since) / 1000;
         self.log(format!("api server back after {seconds} s"));
@@ -121,6 +119,24 @@ impl Kubelet {
         // A watch of before the silence may be dead without knowing.
         if self.watch.opened_at <= since {
             self.watch.down(self.millis, false, &mut self.outputs);
+        }
+    }
+
+    /// Takes in the Date of an answer, to a renewal or to something else.
+    pub(crate) fn read_date(&mut self, head: Head, renewal: bool) {
+        let stood_still = head.date.is_some_and(|date| self.clock.observe(self.millis, date));
+        if stood_still && !renewal {
+            self.doubt_lease();
+        }
+    }
+
+    /// The lease may have lapsed without this board noticing: it is renewed before all else.
+    pub(crate) fn doubt_lease(&mut self) {
+        if self.lease.standing != Standing::Returning {
+            self.lease.standing = Standing::Doubted(self.millis);
+        }
+        if self.lease.failures == 0 {
+            self.lease.due = self.lease.due.min(self.millis);
         }
     }
 
@@ -217,6 +233,9 @@ impl Kubelet {
                 self.node.reported = Some(figures);
                 self.node.reported_at = self.millis;
                 self.node.full = false;
+                if self.lease.standing == Standing::Returning {
+                    self.lease.standing = Standing::Sound;
+                }
                 self.node.report_due = self.millis + u64::from(self.config.status_millis);
                 if !self.node.said_ready {
                     self.node.said_ready = true;
@@ -236,12 +255,19 @@ impl Kubelet {
             200..=299 => {
                 (self.lease.create, self.lease.failures) = (false, 0);
                 self.lease.due = flight.sent + self.random.jitter(renew, 5);
+                match self.lease.standing {
+                    // Noticed while this one was on its way.
+                    Standing::Doubted(since) if since > flight.sent => self.lease.due = self.millis,
+                    Standing::Doubted(_) => self.lease.standing = Standing::Sound,
+                    Standing::Sound | Standing::Returning => {}
+                }
                 // By the server's clock: this board may have stood still without noticing.
                 let lapse = u64::from(self.config.lease.duration_seconds) * 1000;
                 let lapsed = |before: Wall, after: Wall| after.0 >= before.0 + lapse.saturating_sub(1000);
                 if let (Some(before), Some(after)) = (self.lease.taken_at, head.date)
                     && lapsed(before, after)
                 {
+                    self.lease.standing = Standing::Returning;
                     self.suspect();
                 }
                 self.lease.taken_at = head.date.or(self.lease.taken_at);

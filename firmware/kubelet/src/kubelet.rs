@@ -79,6 +79,17 @@ pub(crate) struct NodeDuty {
     pub(crate) said_ready: bool,
 }
 
+/// Whether the control plane takes this board for alive, as far as known. Unless it does, nothing is said of
+/// pods: it would be contradicted as often as it is said (NODE-27).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Sound,
+    /// The lease may have lapsed, as was noticed at this instant: a renewal comes first.
+    Doubted(u64),
+    /// The lease had lapsed and was renewed: the node's report comes first.
+    Returning,
+}
+
 /// The Lease.
 #[derive(Debug)]
 pub(crate) struct LeaseDuty {
@@ -87,6 +98,7 @@ pub(crate) struct LeaseDuty {
     pub(crate) failures: u8,
     /// When the server last took a renewal, by its own clock.
     pub(crate) taken_at: Option<Wall>,
+    pub(crate) standing: Standing,
 }
 
 /// The kubelet of one board, from boot to power-off.
@@ -157,7 +169,7 @@ impl Kubelet {
                 reported: None,
                 said_ready: false,
             },
-            lease: LeaseDuty { due: 0, create: true, failures: 0, taken_at: None },
+            lease: LeaseDuty { due: 0, create: true, failures: 0, taken_at: None, standing: Standing::Sound },
             sync: Sync::default(),
             pods: Vec::new(),
             ledger,

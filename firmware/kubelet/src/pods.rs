@@ -101,6 +101,8 @@ impl Kubelet {
                     }
                 } else if differs(known, pod) {
                     tell_again(known, pod);
+                    // The control plane may have thought us dead.
+                    self.doubt_lease();
                 }
             }
         }

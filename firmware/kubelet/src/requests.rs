@@ -8,7 +8,7 @@ use alloc::string::String;
 use crate::flight::{Flight, Intent};
 use crate::http::{Content, Method, Request};
 use crate::json::Json;
-use crate::kubelet::{Kubelet, Registration};
+use crate::kubelet::{Kubelet, Registration, Standing};
 use crate::node::{self, Report};
 use crate::pod::Stage;
 use crate::pod_status;
@@ -60,7 +60,7 @@ impl Kubelet {
             Stage::Tombstone => u64::MAX,
             Stage::Deleting => pod.delete_after,
             Stage::Creating { .. } | Stage::Active | Stage::Terminal | Stage::Stopping => {
-                pod.posting.deadline()
+                if self.lease.standing == Standing::Sound { pod.posting.deadline() } else { u64::MAX }
             }
         });
         lease.min(list).min(pods.min().unwrap_or(u64::MAX)).min(self.report_due()).min(self.events.deadline())
@@ -107,12 +107,13 @@ impl Kubelet {
     fn pod_request(&mut self) -> Option<(Intent, Request)> {
         let (ip, wall, millis) = (self.ip(), self.wall(), self.millis);
         let silence = self.out_of_contact.is_some();
+        let sound = self.lease.standing == Standing::Sound;
         for pod in &mut self.pods {
             let path = format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name);
             let uid = pod.uid.clone();
             match pod.stage {
                 Stage::Creating { .. } | Stage::Active | Stage::Terminal | Stage::Stopping => {
-                    if !pod.posting.is_due(millis) {
+                    if !sound || !pod.posting.is_due(millis) {
                         continue;
                     }
                     let Some((body, sent)) = pod_status::patch(pod, &ip, &wall) else { continue };

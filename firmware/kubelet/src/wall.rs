@@ -5,6 +5,9 @@
 use alloc::format;
 use alloc::string::String;
 
+/// How far ahead a Date is, in milliseconds, that no slow answer and no rounding explains.
+const STOOD_STILL: i64 = 2000;
+
 /// Milliseconds since 1970 by the server's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wall(pub(crate) u64);
@@ -17,11 +20,14 @@ pub(crate) struct WallClock {
 }
 
 impl WallClock {
-    /// Takes in the Date header of an answer that arrived at `millis`.
-    pub(crate) fn observe(&mut self, millis: u64, date: Wall) {
+    /// Takes in the Date header of an answer that arrived at `millis`. Whether it is far ahead of what was
+    /// known: this board stood still, or the server's clock was set.
+    pub(crate) fn observe(&mut self, millis: u64, date: Wall) -> bool {
         let earliest = date.0 as i64 - millis as i64;
         let latest = earliest + 999;
+        let ahead = self.offset.is_some_and(|offset| earliest > offset + STOOD_STILL);
         self.offset = Some(self.offset.map_or(earliest, |offset| offset.clamp(earliest, latest)));
+        ahead
     }
 
     /// The server's time at `millis`; 1970 plus uptime before the first answer.
@@ -131,17 +137,21 @@ mod tests {
     #[test]
     fn dates_narrow_the_estimate_and_a_step_moves_it() {
         let mut clock = WallClock::default();
-        clock.observe(100, Wall(1_000_000));
+        assert!(!clock.observe(100, Wall(1_000_000)));
         assert_eq!(clock.at(100), Wall(1_000_000));
         // 950 ms later the header already shows the next second: the true offset is larger.
-        clock.observe(1050, Wall(1_001_000));
+        assert!(!clock.observe(1050, Wall(1_001_000)));
         assert_eq!(clock.at(1050), Wall(1_001_000));
         // A header within the interval changes nothing.
-        clock.observe(1100, Wall(1_001_000));
+        assert!(!clock.observe(1100, Wall(1_001_000)));
         assert_eq!(clock.at(1100), Wall(1_001_050));
         // The server's clock was set back.
-        clock.observe(2000, Wall(500_000));
+        assert!(!clock.observe(2000, Wall(500_000)));
         assert_eq!(clock.at(2000), Wall(500_999));
+        // Within two seconds nothing is said of it, beyond it is.
+        assert!(!clock.observe(2000, Wall(502_000)));
+        assert!(clock.observe(2000, Wall(505_000)));
+        assert_eq!(clock.at(2000), Wall(505_000));
     }
 
     proptest! {

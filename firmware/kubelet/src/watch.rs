@@ -130,9 +130,7 @@ impl Kubelet {
             match self.watch.reader.next(&mut input) {
                 Ok(None) => return,
                 Ok(Some(Piece::Head(head))) => {
-                    if let Some(date) = head.date {
-                        self.clock.observe(self.millis, date);
-                    }
+                    self.read_date(head, false);
                     self.sync.head = Some(head);
                     if head.status != 200 {
                         return self.watch_refused(head.status);

@@ -3,6 +3,7 @@
 mod any_bytes;
 mod api;
 mod faults;
+mod hang;
 mod node;
 mod pods;
 mod world;

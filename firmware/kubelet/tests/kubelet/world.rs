@@ -44,6 +44,9 @@ pub struct World {
     /// Heap the kubelet's own records take, in bytes.
     pub records: u32,
     power: bool,
+    /// The processor stands still, and with it the board's clock; what arrives meanwhile waits.
+    hung: bool,
+    waiting: Vec<(usize, u64, Delivery)>,
     boot_at: u64,
     boots: u64,
     wires: [Wire; 2],
@@ -84,6 +87,8 @@ impl World {
             watch_delay: 0,
             records: 0,
             power: true,
+            hung: false,
+            waiting: Vec::new(),
             boot_at: 0,
             boots: 1,
             wires: Default::default(),
@@ -109,8 +114,8 @@ impl World {
         let ticks = self.ticks;
         loop {
             self.tell_watches();
-            let deadline =
-                if self.power { self.kubelet.deadline().saturating_add(self.boot_at) } else { u64::MAX };
+            let runs = self.power && !self.hung;
+            let deadline = if runs { self.kubelet.deadline().saturating_add(self.boot_at) } else { u64::MAX };
             let next = self.queue.keys().next().map_or(u64::MAX, |(at, _)| *at);
             let watch_end = self.wires.iter().filter_map(|w| w.watch).map(|(_, end)| end).min();
             let watch_end = watch_end.filter(|_| self.watches_end).unwrap_or(u64::MAX);
@@ -154,6 +159,18 @@ impl World {
         let boot = Boot { reason: ResetReason::PowerOn, seed: self.boots };
         self.kubelet = Kubelet::new(self.kubelet.config().clone(), boot);
         self.input(Input::NetworkUp { address: [10, 0, 2, 15] });
+    }
+
+    /// The processor stands still for `millis` and goes on as if nothing had been.
+    pub fn hang(&mut self, millis: u64) {
+        self.hung = true;
+        self.run(millis);
+        self.hung = false;
+        self.boot_at += millis;
+        for (conn, epoch, delivery) in std::mem::take(&mut self.waiting) {
+            self.sequence += 1;
+            self.queue.insert((self.now, self.sequence), (conn, epoch, delivery));
+        }
     }
 
     /// The server ends and takes every connection with it.
@@ -265,6 +282,10 @@ impl World {
 
     fn deliver(&mut self, conn: usize, epoch: u64, delivery: Delivery) {
         if !self.link_up || !self.wires[conn].open || self.wires[conn].epoch != epoch {
+            return;
+        }
+        if self.hung && !matches!(delivery, Delivery::ToServer(_)) {
+            self.waiting.push((conn, epoch, delivery));
             return;
         }
         let id = ConnId(conn as u8);
