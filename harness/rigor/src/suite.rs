@@ -33,6 +33,8 @@ pub struct ScenarioFile {
     area: String,
     stem: String,
     path: PathBuf,
+    /// The one row of its table that is meant; all of them if there is none.
+    only: Option<String>,
 }
 
 impl ScenarioFile {
@@ -42,7 +44,7 @@ impl ScenarioFile {
         let text = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
         let area =
             path.parent().and_then(|parent| text(parent.file_name())).unwrap_or_else(|| ".".to_owned());
-        Self { area, stem: text(path.file_stem()).unwrap_or_default(), path: path.to_owned() }
+        Self { area, stem: text(path.file_stem()).unwrap_or_default(), path: path.to_owned(), only: None }
     }
 
     /// `area/file`.
@@ -82,7 +84,17 @@ impl ScenarioFile {
         let source = read(&self.path)?;
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let beside = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-        let scenarios = Scenario::parse(&self.shown(), &source, catalogue, &beside)?;
+        let mut scenarios = Scenario::parse(&self.shown(), &source, catalogue, &beside)?;
+        if let Some(case) = &self.only {
+            scenarios.retain(|scenario| scenario.case.as_ref() == Some(case));
+            if scenarios.is_empty() {
+                return Err(SuiteError::Unreadable {
+                    path: self.shown(),
+                    problem: format!("its table has no row {case}"),
+                    remedy: "rigor list shows the names of all trials",
+                });
+            }
+        }
         match scenarios.iter().find(|scenario| scenario.name != self.stem) {
             Some(other) => Err(SuiteError::Unreadable {
                 path: self.shown(),
@@ -102,7 +114,7 @@ fn read(path: &Path) -> Result<String, SuiteError> {
     fs::read_to_string(path).map_err(|error| SuiteError::Unreadable {
         path: path.display().to_string(),
         problem: error.to_string(),
-        remedy: "name an area below suites/, a folder or a scenario file",
+        remedy: "name an area below suites/, a folder, a scenario file or a trial as rigor list shows it",
     })
 }
 
@@ -148,7 +160,7 @@ impl Suites {
         Ok(files)
     }
 
-    /// The files that a person means by `names`: areas, folders or files; all of them without a name.
+    /// The files that a person means by `names`: areas, folders, files or trials; all of them without a name.
     ///
     /// # Errors
     /// A name leads nowhere.
@@ -165,6 +177,8 @@ impl Suites {
                 files.extend(scenario_files(&area)?);
             } else if path.is_dir() {
                 files.extend(scenario_files(path)?);
+            } else if let Some((file, case)) = self.find(name) {
+                files.push(ScenarioFile { only: case, ..file });
             } else {
                 read(path)?;
                 files.push(ScenarioFile::at(path));
@@ -291,10 +305,11 @@ mod tests {
         check(&["@suites"], &["node/broken", "node/hang", "node/loss", "sched/bind"]);
         check(&["@suites/node"], &["node/broken", "node/hang", "node/loss"]);
         check(&["@own/mine.yaml", "sched", "@own"], &["own/mine", "sched/bind"]);
+        check(&["node/loss", "sched/bind"], &["node/loss", "sched/bind"]);
         let error = suites.chosen(&["nowhere".to_owned()]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "nowhere: No such file or directory (os error 2); name an area below suites/, a folder or a scenario file"
+            "nowhere: No such file or directory (os error 2); name an area below suites/, a folder, a scenario file or a trial as rigor list shows it"
         );
     }
 

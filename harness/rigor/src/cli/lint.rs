@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Check scenario and rig files without running anything.
 #[derive(Debug, Args)]
 pub(super) struct Lint {
-    /// Areas, folders, scenario files or rig files; all scenarios and rigs if left out.
+    /// Areas, folders, scenario files, names of trials or rig files; all scenarios and rigs if left out.
     #[arg(value_name = "SUITE|FILE")]
     what: Vec<String>,
     #[command(flatten)]

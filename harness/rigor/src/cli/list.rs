@@ -11,7 +11,7 @@ use clap::Args;
 /// List the trials, and why the rig cannot run some.
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Areas, folders or files; everything if left out.
+    /// Areas, folders, files or names of trials; everything if left out.
     #[arg(value_name = "SUITE|FILE")]
     what: Vec<String>,
     /// The rig's name, or the path of its file.

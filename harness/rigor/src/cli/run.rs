@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// Run scenarios on a rig and write a report.
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// Areas, folders or files; everything if left out.
+    /// Areas, folders, files or names of trials; everything if left out.
     #[arg(value_name = "SUITE|FILE")]
     what: Vec<String>,
     /// The rig's name, or the path of its file.

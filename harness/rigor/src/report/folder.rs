@@ -78,7 +78,9 @@ impl Folder {
     /// # Errors
     /// See [`ReportError`].
     pub fn write(&self, run: &RunReport, catalogue: &Catalogue) -> Result<(), ReportError> {
-        prune(&self.path.join("evidence"));
+        let evidence = self.path.join("evidence");
+        prune(&evidence);
+        fs::create_dir_all(&evidence).map_err(|error| self.cannot("evidence", error))?;
         self.write_events(run).map_err(|error| self.cannot("events.jsonl", error))?;
         let report = serde_saphyr::to_string(&conformance(run, catalogue))
             .map_err(|error| ReportError::Form { name: "report.yaml", error: error.to_string() })?;
