@@ -80,9 +80,16 @@ pub struct Snapshot {
     lease_seconds: BTreeMap<String, u64>,
     covered: BTreeMap<String, u64>,
     seen: BTreeMap<Mark, Seen>,
+    write_latency: Duration,
 }
 
 impl Snapshot {
+    /// An empty snapshot of a store that may take so long from a decision to the write's acceptance.
+    #[must_use]
+    pub fn of_store_with_latency(write_latency: Duration) -> Self {
+        Self { write_latency, ..Self::default() }
+    }
+
     /// The object, if it exists. `namespace` is empty for cluster-scoped resources.
     #[must_use]
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<&Object> {
@@ -242,7 +249,9 @@ impl Snapshot {
         }
         let stamp = stamp?;
         let end = match exact {
-            Some(exact) if time::floor(exact) == stamp => add(exact, KEPT_INSTANT_MARGIN),
+            Some(exact) if time::floor(exact) == stamp => {
+                add(exact, KEPT_INSTANT_MARGIN + self.write_latency)
+            }
             _ => add(stamp, WHOLE_SECOND),
         };
         Some(time::elapsed(now.wall, end))
@@ -320,7 +329,8 @@ impl Snapshot {
 const WHOLE_SECOND: Duration = Duration::from_secs(1);
 /// The longest time from taking a stamp to the write's acceptance that is still taken for one act.
 const STAMP_TO_WRITE: Duration = Duration::from_secs(1);
-/// A kept instant is taken just before its write is accepted; this much is added to be never early after a restart.
+/// A kept instant is taken just before its write is accepted; this much, and what the store may take, is added to be
+/// never early after a restart.
 const KEPT_INSTANT_MARGIN: Duration = Duration::from_millis(20);
 
 fn add(instant: Timestamp, span: Duration) -> Timestamp {
@@ -423,6 +433,16 @@ mod tests {
         check(&snapshot, added, stamp("2026-11-29T12:00:01.25Z"), 5_000, Some(3_730));
         check(&snapshot, added, stamp("2026-11-29T12:00:00.999Z"), 5_000, Some(3_000));
         check(&snapshot, added, None, 1_500, Some(0));
+    }
+
+    #[test]
+    fn node_12_after_a_restart_a_slow_store_may_have_accepted_the_write_later() {
+        let mut snapshot = Snapshot::of_store_with_latency(Duration::from_millis(230));
+        let object = node("u", &no_execute("2026-11-29T12:00:01Z")).expect("a node");
+        snapshot.restore("nodes", key(), object, &at(4_000));
+        let added = stamp("2026-11-29T12:00:01Z");
+        check(&snapshot, added, stamp("2026-11-29T12:00:01.25Z"), 5_000, Some(3_500));
+        check(&snapshot, added, None, 5_000, Some(3_000));
     }
 
     #[test]

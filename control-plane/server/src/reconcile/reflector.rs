@@ -32,7 +32,7 @@ impl Reflector {
     pub async fn load(store: &dyn Store, now: &Now) -> Result<Self, StoreError> {
         // Whatever is written while the lists are read comes again as a change, which does no harm.
         let cursor = store.revision();
-        let mut snapshot = Snapshot::default();
+        let mut snapshot = Snapshot::of_store_with_latency(store.latency());
         for resource in resources() {
             let listing = store.list(Scope { resource, namespace: None }, None).await?;
             for (key, entry) in listing.entries {

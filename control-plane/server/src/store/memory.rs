@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -62,6 +63,10 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn latency(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn get<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Entry>> {
         Box::pin(ready(Ok(self.table().get(key).cloned())))
     }

@@ -16,6 +16,7 @@ pub use self::signal::{Listener, Signal};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -160,4 +161,8 @@ pub trait Store: Send + Sync {
 
     /// Raised after each write.
     fn signal(&self) -> &Arc<Signal>;
+
+    /// What a write takes at most, as a rule, until it is acknowledged: a delay that is counted on after a restart
+    /// begins so much later than the decision that the write told of (NODE-12, NODE-28).
+    fn latency(&self) -> Duration;
 }
