@@ -276,14 +276,26 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         None => Vec::new(),
     };
     let kind = kind?;
+    let usual = match kind {
+        RigKind::Sim => "sim",
+        RigKind::Host => "host",
+        RigKind::Qemu => "qemu-virt",
+    };
+    // Reports name the machine: only an emulator of one's own makes it another one.
+    if let (Some(node), Some(machine)) = (spec.get("machine"), &machine)
+        && machine != usual
+        && emulator.is_empty()
+    {
+        reader.wrong(
+            &node.span,
+            format!("boards of a {} rig are of the machine {usual}, not {machine}", kind.name()),
+            "leave it out, or state under `emulator` the program and arguments that make it that machine",
+        );
+    }
     Some(Rig {
         name: name?,
         kind,
-        machine: machine.unwrap_or_else(|| match kind {
-            RigKind::Sim => "sim".to_owned(),
-            RigKind::Host => "host".to_owned(),
-            RigKind::Qemu => "qemu-virt".to_owned(),
-        }),
+        machine: machine.unwrap_or_else(|| usual.to_owned()),
         boards: boards? as usize,
         constants: Constants::default().overridden(&stated),
         capabilities: capabilities.unwrap_or_else(|| kind.capabilities()),

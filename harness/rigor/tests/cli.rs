@@ -271,3 +271,37 @@ fn a_recording_can_be_imported() {
         "{events}"
     );
 }
+
+/// `rigor list | head -1`: whoever reads may leave.
+#[test]
+fn a_closed_output_ends_nothing() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = Command::new(env!("CARGO_BIN_EXE_rigor"))
+        .args(["run", "--rig", "sim"])
+        .current_dir(bench.0.path())
+        .stdout(writer)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_trial_is_run_by_the_name_that_the_list_shows() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    bench.write("suites/node/bad.yaml", &scenario("bad", "404"));
+    let (code, out, _) = bench.rigor(&["run", "node/good", "--rig", "sim"]);
+    assert!(code == 0 && out.contains("1 trial: 1 pass"), "{out}");
+}
+
+#[test]
+fn a_rig_cannot_claim_a_machine_that_it_does_not_boot() {
+    let bench = Bench::new();
+    let rig = std::fs::read_to_string(bench.path("rigs/qemu-short.yaml")).unwrap();
+    bench.write("rigs/odd.yaml", &rig.replace("machine: qemu-virt", "machine: qemu-nope"));
+    let (code, _, said) = bench.rigor(&["lint", "rigs/odd.yaml"]);
+    assert!(code == 2 && said.contains("qemu-nope") && said.contains("`emulator`"), "{said}");
+}

@@ -1,6 +1,6 @@
 //! `rigor import`, and reading and writing histories.
 
-use super::Trouble;
+use super::{Trouble, say};
 use crate::exit::Exit;
 use crate::import::import;
 use clap::{Args, ValueEnum};
@@ -55,7 +55,7 @@ impl Import {
                 self.out.display()
             ))
         })?;
-        println!("{} facts", history.len());
+        say(&format!("{} facts", history.len()));
         Ok(Exit::Passed)
     }
 }

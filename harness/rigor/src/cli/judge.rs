@@ -1,7 +1,7 @@
 //! `rigor judge`: the verdict over a history that was recorded before, here or elsewhere.
 
 use super::files::histories;
-use super::{Trouble, Where};
+use super::{Trouble, Where, say};
 use crate::exit::Exit;
 use crate::suite::{ScenarioFile, Suites};
 use clap::Args;
@@ -46,7 +46,7 @@ impl Judge {
             }
             let Some(history) = matching(&scenario, &histories) else { continue };
             let verdict = judge(&scenario, history);
-            println!("{}", told(&file.trial(scenario.case.as_deref()), &scenario, &verdict));
+            say(&told(&file.trial(scenario.case.as_deref()), &scenario, &verdict));
             outcomes.push(verdict.outcome);
         }
         if outcomes.is_empty() {

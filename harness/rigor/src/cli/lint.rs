@@ -1,6 +1,6 @@
 //! `rigor lint`: every mistake of every file, each with its place and a remedy.
 
-use super::{Trouble, Where};
+use super::{Trouble, Where, say};
 use crate::exit::Exit;
 use crate::ground::find_rig;
 use crate::suite::{ScenarioFile, Suites};
@@ -53,7 +53,7 @@ impl Lint {
                 Trouble::Infra(error) => eprintln!("{error}"),
             }
         }
-        println!("{} scenario files and {} rigs: {}", files.len(), rigs.len(), count(troubles.len()));
+        say(&format!("{} scenario files and {} rigs: {}", files.len(), rigs.len(), count(troubles.len())));
         Ok(if troubles.is_empty() { Exit::Passed } else { Exit::BadInput })
     }
 }

@@ -1,6 +1,6 @@
 //! `rigor list`: what there is, and what the rig cannot run.
 
-use super::{ProfileName, Trouble, Where};
+use super::{ProfileName, Trouble, Where, say};
 use crate::exit::Exit;
 use crate::filter::Filter;
 use crate::ground::find_rig;
@@ -40,14 +40,14 @@ impl List {
                 match (&planned.scenario, &planned.skip) {
                     (Err(_), _) => {
                         broken += 1;
-                        println!("{} (cannot be read: rigor lint)", planned.name);
+                        say(&format!("{} (cannot be read: rigor lint)", planned.name));
                     }
                     (Ok(_), Some(reason)) => {
                         skipped += 1;
-                        println!("{} (skipped: {reason})", planned.name);
+                        say(&format!("{} (skipped: {reason})", planned.name));
                     }
                     (Ok(scenario), None) => {
-                        println!("{} [{}]", planned.name, scenario.requirements.join(", "))
+                        say(&format!("{} [{}]", planned.name, scenario.requirements.join(", ")));
                     }
                 }
             }

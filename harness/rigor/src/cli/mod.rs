@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rigor_model::Profile;
 use rigor_rigs::Infra;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -156,4 +157,14 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// Writes to standard output; one that was closed (`rigor list | head`) ends nothing.
+fn tell(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// [`tell`], a line.
+fn say(line: &str) {
+    tell(&format!("{line}\n"));
 }

@@ -1,6 +1,6 @@
 //! `rigor run`: plan, prepare the rig, run, report.
 
-use super::{ProfileName, Trouble, Where};
+use super::{ProfileName, Trouble, Where, say, tell};
 use crate::dispatch::dispatch;
 use crate::exit::Exit;
 use crate::filter::Filter;
@@ -13,7 +13,7 @@ use crate::terminal::{Style, beginning, finished, summary};
 use clap::Args;
 use rigor_model::{Outcome, Rig, Scenario};
 use rigor_rigs::clock::Clock;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Run scenarios on a rig and write a report.
@@ -63,7 +63,7 @@ impl Run {
         let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
         let report = self.all(&planned, &ground, &folder)?;
         folder.write(&report, &catalogue).map_err(Trouble::input)?;
-        println!("{:>12} {}", "Report", folder.path().display());
+        say(&format!("{:>12} {}", "Report", folder.path().display()));
         if planned.is_empty() {
             eprintln!("no trial matches: rigor list shows what there is");
         }
@@ -142,9 +142,4 @@ fn keeps() -> bool {
 fn workers(rig: &Rig) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if rig.kind.virtual_time() { processors } else { processors * 2 }
-}
-
-/// Writes to standard output; one that was closed ends nothing.
-fn tell(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

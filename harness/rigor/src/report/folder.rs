@@ -23,6 +23,14 @@ pub enum ReportError {
         /// Why.
         error: io::Error,
     },
+    /// The folder holds someone else's `evidence/`.
+    #[error(
+        "{path} holds files and is no report's; name another folder with --report-dir, or move them away"
+    )]
+    Foreign {
+        /// That folder.
+        path: String,
+    },
     /// The text could not be made.
     #[error("{name} could not be made: {error}")]
     Form {
@@ -32,6 +40,9 @@ pub enum ReportError {
         error: String,
     },
 }
+
+/// The files of a report, besides `evidence/`.
+const REPORT: [&str; 3] = ["events.jsonl", "report.yaml", "junit.xml"];
 
 /// A folder that a run reports into.
 #[derive(Debug, Clone)]
@@ -47,7 +58,12 @@ impl Folder {
     pub fn make(path: &Path) -> Result<Self, ReportError> {
         let folder = Self { path: path.to_owned() };
         fs::create_dir_all(path).map_err(|error| folder.cannot("", error))?;
-        for name in ["events.jsonl", "report.yaml", "junit.xml"] {
+        let evidence = path.join("evidence");
+        let is_report = REPORT.iter().any(|name| path.join(name).exists());
+        if !is_report && fs::read_dir(&evidence).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(ReportError::Foreign { path: evidence.display().to_string() });
+        }
+        for name in REPORT {
             match fs::remove_file(path.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(folder.cannot(name, error));
@@ -55,10 +71,15 @@ impl Folder {
                 Ok(()) | Err(_) => {}
             }
         }
-        match fs::remove_dir_all(path.join("evidence")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(folder.cannot("evidence", error)),
-            Ok(()) | Err(_) => Ok(folder),
+        match fs::remove_dir_all(&evidence) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(folder.cannot("evidence", error));
+            }
+            Ok(()) | Err(_) => {}
         }
+        // A run that is ended from outside leaves this, by which the next one knows the folder for a report's.
+        File::create(path.join("events.jsonl")).map_err(|error| folder.cannot("events.jsonl", error))?;
+        Ok(folder)
     }
 
     /// Where it is.

@@ -134,6 +134,21 @@ fn a_folder_holds_this_run_and_nothing_older() {
 }
 
 #[test]
+fn evidence_that_is_no_reports_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mine = dir.path().join("evidence/mine");
+    std::fs::create_dir(dir.path().join("evidence")).unwrap();
+    std::fs::write(&mine, "a person's").unwrap();
+    let error = Folder::make(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("name another folder with --report-dir") && mine.exists(), "{error}");
+    // What an interrupted run left is a report's.
+    let path = dir.path().join("report");
+    let folder = Folder::make(&path).unwrap();
+    std::fs::create_dir_all(folder.evidence("node/failed")).unwrap();
+    assert!(Folder::make(&path).is_ok() && !path.join("evidence").exists());
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_says_what_to_do() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = Folder::make(&file.path().join("report")).unwrap_err().to_string();
