@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -15,12 +15,13 @@ use crate::config::Config;
 
 /// A file of the data directory that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {error}: check that --data-dir and --admin-kubeconfig are writable")]
+#[error(
+    "{path} cannot be used ({error}): check that --data-dir is writable, and that the directory of --admin-kubeconfig exists and is writable"
+)]
 pub struct DataDirError {
     /// The file or directory.
     pub path: PathBuf,
     /// What the system said.
-    #[source]
     pub error: io::Error,
 }
 
@@ -35,13 +36,15 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, DataDirError> {
     result.map_err(|error| DataDirError { path: path.into(), error })
 }
 
-/// Makes the data directory.
+/// Makes the data directory where there is none, for its owner only; one that is there keeps its permissions.
 ///
 /// # Errors
 /// [`DataDirError`] when it cannot be made or written.
 pub fn prepare(data_dir: &Path) -> Result<(), DataDirError> {
     let kubeconfigs = data_dir.join("kubeconfig");
-    at(&kubeconfigs, fs::create_dir_all(&kubeconfigs))?;
+    let parent = data_dir.parent().unwrap_or(data_dir);
+    at(data_dir, fs::create_dir_all(parent))?;
+    at(&kubeconfigs, fs::DirBuilder::new().recursive(true).mode(0o700).create(&kubeconfigs))?;
     // Writing proves more than permissions do.
     let probe = data_dir.join(".writable");
     at(&probe, fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)))
@@ -176,6 +179,21 @@ mod tests {
         assert_eq!(list(&generated_tokens(dir.path()).unwrap()), first);
         let mode = fs::metadata(dir.path().join("admin.token")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_directory_made_here_is_its_owners_and_one_that_was_there_stays_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let made = dir.path().join("parent/made");
+        prepare(&made).unwrap();
+        assert_eq!(mode(&made), 0o700);
+        assert_eq!(mode(&made.join("kubeconfig")), 0o700);
+        let there = dir.path().join("there");
+        fs::create_dir(&there).unwrap();
+        fs::set_permissions(&there, fs::Permissions::from_mode(0o750)).unwrap();
+        prepare(&there).unwrap();
+        assert_eq!(mode(&there), 0o750);
     }
 
     #[test]

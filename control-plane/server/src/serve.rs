@@ -4,12 +4,12 @@
 
 use std::convert::Infallible;
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use axum::body::Body;
 use bytes::BytesMut;
 use http::{Request, Response};
@@ -74,9 +74,8 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     kubeconfig::prepare(&config.data_dir)?;
     let tokens = tokens(&config)?;
-    let listener = TcpListener::bind(config.listen).await.with_context(|| {
-        format!("cannot listen on {}: end what uses that port, or choose another with --listen (port 0 takes a free one)", config.listen)
-    })?;
+    let listener = TcpListener::bind(config.listen).await;
+    let listener = listener.map_err(|error| cannot_listen(config.listen, &error))?;
     let url = format!("http://{}", listener.local_addr()?);
     let store = open_store(&config).await?;
     let clock = Arc::new(SystemClock::start());
@@ -109,6 +108,22 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         tracing::warn!("some clients were still reading");
     }
     Ok(())
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "end what uses that port, or choose another with --listen (port 0 takes a free one)"
+        }
+        ErrorKind::AddrNotAvailable => {
+            "this machine has no such address; choose one of its own with --listen, such as 127.0.0.1:6443"
+        }
+        ErrorKind::PermissionDenied => {
+            "this user may not use that port; choose one from 1024 up with --listen"
+        }
+        _ => "choose another address with --listen, such as 127.0.0.1:6443",
+    };
+    anyhow::anyhow!("cannot listen on {address} ({error}): {remedy}")
 }
 
 fn tokens(config: &Config) -> anyhow::Result<Tokens> {

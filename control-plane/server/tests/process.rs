@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
 use support::{Process, command};
@@ -207,6 +207,8 @@ fn bad_flags_are_refused_with_a_remedy_and_code_2() {
     let dir = tempfile::tempdir().unwrap();
     let tokens = dir.path().join("tokens.csv");
     fs::write(&tokens, "a,b,c\nx\n").unwrap();
+    let quotes = dir.path().join("quotes.csv");
+    fs::write(&quotes, "a,b,c\nd,e,f,\"g\n").unwrap();
     let check = |arguments: &[&str], words: &[&str]| {
         let mut bad = command(dir.path());
         bad.args(["--store", "memory"]).args(arguments);
@@ -222,6 +224,10 @@ fn bad_flags_are_refused_with_a_remedy_and_code_2() {
     check(&["--eviction-timeout", "1500ms"], &["whole seconds"]);
     check(&["--dialect", "french"], &["french", "kube32"]);
     check(&["--token-auth-file", tokens.to_str().unwrap()], &["tokens.csv, line 2", "at least 3 fields"]);
+    check(
+        &["--token-auth-file", quotes.to_str().unwrap()],
+        &["quotes.csv, line 2", "quotation mark", "a line is token,user,uid"],
+    );
     check(&["--token-auth-file", "/nonexistent"], &["/nonexistent", "--token-auth-file"]);
     check(&["--no-such-flag"], &["--no-such-flag"]);
 }
@@ -263,8 +269,59 @@ fn a_port_in_use_a_locked_or_broken_store_and_a_bad_directory_are_said() {
         "{said}"
     );
 
-    let (code, said) = failure(&mut command(std::path::Path::new("/proc/nonexistent")));
-    assert!(code == Some(2) && said.contains("/proc/nonexistent") && said.contains("--data-dir"), "{said}");
+    // An address kept for documentation, which no machine has.
+    let mut listens = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+    listens.args(["--plain-http", "--allow-insecure-bind", "--listen", "192.0.2.1:0", "--data-dir"]);
+    let (code, said) = failure(listens.arg(other.path()));
+    assert!(
+        code == Some(2) && said.contains("no such address") && !said.contains("uses that port"),
+        "{said}"
+    );
+
+    let nowhere = std::path::Path::new("/proc/nonexistent");
+    let mut kubeconfig = command(other.path());
+    kubeconfig.args(["--store", "memory", "--admin-kubeconfig"]).arg(nowhere.join("admin.yaml"));
+    for mut bad in [command(nowhere), kubeconfig] {
+        let (code, said) = failure(&mut bad);
+        assert!(
+            code == Some(2) && said.contains("/proc/nonexistent") && said.contains("--data-dir"),
+            "{said}"
+        );
+        assert_eq!(said.matches("os error").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_damaged_store_is_refused_in_one_line_without_a_backtrace() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(command(dir.path()));
+    signal(&process, "TERM");
+    assert_eq!(process.child.wait().unwrap().code(), Some(0));
+    let store = dir.path().join("store.redb");
+    let good = fs::read(&store).unwrap();
+    // Past the header, so that redb takes the file for one of its own: everything, and the start of every page.
+    for changed in [usize::MAX, 64] {
+        let mut bad = good.clone();
+        for page in bad.chunks_mut(4096).skip(1) {
+            page.iter_mut().take(changed).for_each(|byte| *byte ^= 0xA5);
+        }
+        fs::write(&store, bad).unwrap();
+        let (code, said) = failure(command(dir.path()).env("RUST_BACKTRACE", "1"));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("not a usable store") && said.contains("move it away"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn what_it_makes_is_for_its_owner_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let process = Process::start(command(&data));
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join("store.redb")), 0o600);
+    drop(process);
 }
 
 #[test]

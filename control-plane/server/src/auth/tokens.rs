@@ -59,6 +59,13 @@ impl Tokens {
         let mut tokens = Self::default();
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
             let bad = |line: u64, reason: String| TokenFileError::Line { path: path.into(), line, reason };
+            if !quotes_enclose_fields(text) {
+                return Err(bad(
+                    line,
+                    "a quotation mark is not closed on its line, or stands inside a field; quotes enclose a whole field, from right after its comma"
+                        .into(),
+                ));
+            }
             let mut reader = csv::ReaderBuilder::new();
             let reader =
                 reader.has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
@@ -119,6 +126,40 @@ impl Tokens {
     }
 }
 
+/// Whether every quote of a line opens or closes a whole field, or is doubled inside a quoted one. The CSV reader takes
+/// others as they come, which gives users groups that nobody meant.
+fn quotes_enclose_fields(line: &str) -> bool {
+    let mut rest = Some(line);
+    while let Some(field) = rest {
+        let (inside, after) = match field.strip_prefix('"') {
+            None => field.split_once(',').map_or((field, None), |(inside, after)| (inside, Some(after))),
+            Some(quoted) => {
+                let mut end = 0;
+                loop {
+                    let Some(next) = quoted[end..].find('"') else { return false };
+                    end += next + 1;
+                    if !quoted[end..].starts_with('"') {
+                        break;
+                    }
+                    end += 1;
+                }
+                let tail = &quoted[end..];
+                let (tail, after) =
+                    tail.split_once(',').map_or((tail, None), |(tail, after)| (tail, Some(after)));
+                if !tail.trim().is_empty() {
+                    return false;
+                }
+                ("", after)
+            }
+        };
+        if inside.contains('"') {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +186,19 @@ mod tests {
         assert_eq!(users[0].node(), Some("a"));
         assert_eq!(users[1].groups, ["system:masters", "x", "system:authenticated"]);
         assert_eq!(users[2].groups, ["system:authenticated"]);
+    }
+
+    #[test]
+    fn quotes_around_fields_and_doubled_ones_are_taken() {
+        let check = |text: &str, name: &str, groups: &[&str]| {
+            let tokens = parse(text).unwrap();
+            let (_, user) = tokens.iter().next().unwrap();
+            assert_eq!(user.name, name, "{text:?}");
+            assert_eq!(user.groups[..user.groups.len() - 1], *groups, "{text:?}");
+        };
+        check(r#""t1","a","u","g1,g2" "#, "a", &["g1", "g2"]);
+        check(r#"t1,"say ""a""",u"#, r#"say "a""#, &[]);
+        check(r#"t1,a,u,"" "#, "a", &[]);
     }
 
     #[test]
@@ -177,6 +231,13 @@ mod tests {
         check("t1,a,u\nt2,b,u,g1,g2\n", 2, "quotes");
         check("t1,a,u\n\n,b,u\n", 3, "empty");
         check("t1,a,u\nt1,b,u\n", 2, "user a before");
+        check("t1,a,u\nt2,b,u,\"g1\n", 2, "quotation mark");
+        check("t1,a,u,\"g1,g2\nt2,b,u,g3\"", 1, "quotation mark");
+        check("t1,a,u,g1\"", 1, "quotation mark");
+        check("\"t1,a,u", 1, "quotation mark");
+        check("t1,a,u,\"g1\"x", 1, "quotation mark");
+        check("t1,a,u, \"g1\"", 1, "quotation mark");
+        check("t1,a,\"u,\"g1", 1, "quotation mark");
     }
 
     #[test]

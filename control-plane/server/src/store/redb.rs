@@ -5,7 +5,9 @@
 //! starts empty after a restart; the revision goes on where it stood.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::future::ready;
+use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use redb::backends::FileBackend;
 use redb::{
     Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition, TableError,
 };
@@ -100,12 +103,13 @@ pub struct RedbStore {
 }
 
 impl RedbStore {
-    /// Opens the file, or makes it. Blocks while it is read.
+    /// Opens the file, or makes it, readable by its owner only: it holds Secrets. Blocks while it is read and its checksums
+    /// are verified.
     ///
     /// # Errors
     /// [`OpenError`] with a remedy in its message.
     pub fn open(path: &Path, history: usize) -> Result<Self, OpenError> {
-        // A damaged file can trip assertions inside redb.
+        // The check of the whole file finds what is damaged; should that trip an assertion inside redb, it is no crash either.
         let opened = catch_unwind(AssertUnwindSafe(|| load(path)));
         let (database, revision, objects) = opened.unwrap_or_else(|_| {
             Err(OpenError::Corrupt { path: path.into(), reason: "its pages contradict each other".into() })
@@ -194,7 +198,12 @@ type Loaded = (Database, u64, BTreeMap<Key, Entry>);
 fn load(path: &Path) -> Result<Loaded, OpenError> {
     let corrupt = |reason: String| OpenError::Corrupt { path: path.into(), reason };
     let io = |reason: String| OpenError::Io { path: path.into(), reason };
-    let database = Database::create(path).map_err(|error| match error {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = file.map_err(|error| io(error.to_string()))?;
+    // Without the check redb trusts a file that was closed in order, and panics where bytes of it were changed since.
+    let opened = FileBackend::new(file)
+        .and_then(|file| Database::builder().set_check_integrity_on_open(true).create_with_backend(file));
+    let database = opened.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::Locked { path: path.into() },
         DatabaseError::Storage(StorageError::Corrupted(reason)) => corrupt(reason),
         DatabaseError::Storage(StorageError::Io(error))
