@@ -150,8 +150,8 @@ async fn changes_tell_what_was_and_what_is() {
         assert_eq!(changes[1].previous, Some(made));
         match (&changes[1].effect, &changes[2].effect) {
             (Effect::Put(now), Effect::Deleted(last)) => {
-                assert_eq!(now["label"], "2");
-                assert_eq!(last["metadata"]["resourceVersion"], (start + 3).to_string());
+                assert_eq!(now.object["label"], "2");
+                assert_eq!(last.object["metadata"]["resourceVersion"], (start + 3).to_string());
             }
             other => panic!("{other:?}"),
         }

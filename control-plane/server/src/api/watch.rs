@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use super::view::View;
-use crate::store::{Change, Effect, Listener, Signal, Store, StoreError};
+use crate::store::{Change, Effect, Entry, Listener, Signal, Store, StoreError};
 
 /// How long a watch lasts when the client does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -189,8 +189,8 @@ impl WatchBody {
             Ok(changes) => {
                 for change in changes {
                     self.cursor = change.revision;
-                    if let Some((kind, object)) = self.subject.filter.transition(&change) {
-                        let shown = self.subject.view.watched(&object);
+                    if let Some((kind, entry)) = self.subject.filter.transition(&change) {
+                        let shown = self.subject.view.watched(&entry.object);
                         self.line(kind, &shown);
                     }
                 }
@@ -211,22 +211,22 @@ impl WatchBody {
 
 impl Filter {
     /// What a change is to someone who sees only what this filter lets through.
-    fn transition(&self, change: &Change) -> Option<(&'static str, Arc<Value>)> {
+    fn transition(&self, change: &Change) -> Option<(&'static str, Entry)> {
         if !self.covers(&change.key) {
             return None;
         }
         let before = change.previous.as_ref().filter(|previous| self.selects(&previous.object));
         match (&change.effect, before) {
-            (Effect::Put(object), None) if self.selects(object) => Some(("ADDED", Arc::clone(object))),
-            (Effect::Put(object), Some(_)) if self.selects(object) => Some(("MODIFIED", Arc::clone(object))),
+            (Effect::Put(entry), None) if self.selects(&entry.object) => Some(("ADDED", entry.clone())),
+            (Effect::Put(entry), Some(_)) if self.selects(&entry.object) => Some(("MODIFIED", entry.clone())),
             (Effect::Put(_), None) | (Effect::Deleted(_), None) => None,
             // It no longer matches: what it was, at the revision of the change.
             (Effect::Put(_), Some(before)) => {
                 let mut object = (*before.object).clone();
                 object["metadata"]["resourceVersion"] = json!(change.revision.to_string());
-                Some(("DELETED", Arc::new(object)))
+                Some(("DELETED", Entry::new(change.revision, Arc::new(object))))
             }
-            (Effect::Deleted(object), Some(_)) => Some(("DELETED", Arc::clone(object))),
+            (Effect::Deleted(entry), Some(_)) => Some(("DELETED", entry.clone())),
         }
     }
 }

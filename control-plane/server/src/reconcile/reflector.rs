@@ -4,6 +4,7 @@
 //! instant of acceptance (NODE-03, NODE-11).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use control_plane_api::kinds;
 use control_plane_core::{Key, Now, Object, Snapshot};
@@ -88,11 +89,11 @@ impl Reflector {
         for change in store.changes(self.cursor)? {
             self.cursor = change.revision;
             let Some(kind) = kinds::by_resource(&change.key.resource) else { continue };
-            let object = match change.effect {
-                Effect::Put(object) => Some(object),
+            let object = match &change.effect {
+                Effect::Put(entry) => Some(Arc::clone(&entry.object)),
                 Effect::Deleted(_) => None,
             };
-            let key = Key::new(change.key.namespace, change.key.name);
+            let key = Key::new(change.key.namespace.as_str(), change.key.name.as_str());
             self.snapshot.observe(kind.resource, key, object, now);
         }
         Ok(())

@@ -178,7 +178,7 @@ impl Service {
                 Ok(written) => {
                     self.take_in();
                     self.reported(door, written.revision);
-                    let Entry { object, revision } = written;
+                    let Entry { object, revision, .. } = written;
                     if delete::finished(stored_kind(kind), &object) {
                         // Someone else may have removed it first, which is as good.
                         drop(self.store.delete(key, revision).await);

@@ -51,9 +51,8 @@ impl MemoryStore {
                 (None, Some(previous)) => ((*previous.object).clone(), true),
                 (None, None) => return Err(StoreError::Conflict { found: None }),
             };
-            let object = Arc::new(at_revision(object, revision));
-            let entry = Entry { revision, object: Arc::clone(&object) };
-            let effect = if gone { Effect::Deleted(object) } else { Effect::Put(object) };
+            let entry = Entry::new(revision, Arc::new(at_revision(object, revision)));
+            let effect = if gone { Effect::Deleted(entry.clone()) } else { Effect::Put(entry.clone()) };
             table.apply(Change { revision, key, previous, effect });
             entry
         };
@@ -87,7 +86,7 @@ impl Store for MemoryStore {
         self.table().revision()
     }
 
-    fn changes(&self, after: u64) -> Result<Vec<Change>, StoreError> {
+    fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
         self.table().changes(after)
     }
 

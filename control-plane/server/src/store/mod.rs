@@ -15,9 +15,10 @@ pub use self::signal::{Listener, Signal};
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::Value;
 
 /// Changes that a store remembers for watches when nothing else is asked for.
@@ -41,13 +42,32 @@ impl Key {
     }
 }
 
-/// One stored version of an object.
-#[derive(Clone, Debug, PartialEq)]
+/// One stored version of an object. Cheap to clone: copies share the object and its text.
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// Revision of the write that made this version.
     pub revision: u64,
     /// The object; `metadata.resourceVersion` is `revision`.
     pub object: Arc<Value>,
+    text: Arc<OnceLock<Bytes>>,
+}
+
+impl Entry {
+    /// The version of an object that a write at `revision` made.
+    pub fn new(revision: u64, object: Arc<Value>) -> Self {
+        Self { revision, object, text: Arc::default() }
+    }
+
+    /// The object as compact JSON, written once for the store and all who read or watch it.
+    pub fn text(&self) -> Bytes {
+        self.text.get_or_init(|| self.object.to_string().into()).clone()
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.revision == other.revision && self.object == other.object
+    }
 }
 
 /// One write, as watches see it.
@@ -67,9 +87,9 @@ pub struct Change {
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// The object is now this.
-    Put(Arc<Value>),
+    Put(Entry),
     /// The object is gone; its last version, with the resourceVersion of the deletion.
-    Deleted(Arc<Value>),
+    Deleted(Entry),
 }
 
 /// What must be so for a write to be made.
@@ -157,7 +177,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Compacted`] when the history no longer holds all of them.
-    fn changes(&self, after: u64) -> Result<Vec<Change>, StoreError>;
+    fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError>;
 
     /// Raised after each write.
     fn signal(&self) -> &Arc<Signal>;

@@ -175,7 +175,7 @@ impl Store for RedbStore {
         self.shared.table().revision()
     }
 
-    fn changes(&self, after: u64) -> Result<Vec<Change>, StoreError> {
+    fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
         self.shared.table().changes(after)
     }
 
@@ -243,7 +243,7 @@ fn load(path: &Path) -> Result<Loaded, OpenError> {
         if at > revision {
             return Err(bad("is newer than the store"));
         }
-        objects.insert(key, Entry { revision: at, object: Arc::new(object) });
+        objects.insert(key, Entry::new(at, Arc::new(object)));
     }
     drop(facts);
     drop(stored);
@@ -302,10 +302,9 @@ fn write_batch(database: &Database, shared: &Shared, batch: Vec<Request>) {
             }
         };
         revision += 1;
-        let object = Arc::new(at_revision(object, revision));
-        let entry = Entry { revision, object: Arc::clone(&object) };
+        let entry = Entry::new(revision, Arc::new(at_revision(object, revision)));
         ahead.insert(key.clone(), (!gone).then(|| entry.clone()));
-        let effect = if gone { Effect::Deleted(object) } else { Effect::Put(object) };
+        let effect = if gone { Effect::Deleted(entry.clone()) } else { Effect::Put(entry.clone()) };
         changes.push(Change { revision, key, previous, effect });
         accepted.push((answer, entry));
     }
@@ -332,8 +331,8 @@ fn commit(database: &Database, changes: &[Change], revision: u64) -> Result<(), 
         for change in changes {
             let path = path_of(&change.key);
             match &change.effect {
-                Effect::Put(object) => {
-                    objects.insert(path.as_str(), object.to_string().as_bytes())?;
+                Effect::Put(entry) => {
+                    objects.insert(path.as_str(), entry.text().as_ref())?;
                 }
                 Effect::Deleted(_) => {
                     objects.remove(path.as_str())?;

@@ -15,7 +15,7 @@ use super::{Change, Effect, Entry, Expect, Key, Listing, Scope, StoreError};
 pub(super) struct Table {
     objects: BTreeMap<Key, Entry>,
     revision: u64,
-    history: VecDeque<Change>,
+    history: VecDeque<Arc<Change>>,
     capacity: usize,
 }
 
@@ -38,7 +38,7 @@ impl Table {
         self.history.front().map_or(self.revision, |change| change.revision - 1)
     }
 
-    pub fn changes(&self, after: u64) -> Result<Vec<Change>, StoreError> {
+    pub fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
         let oldest = self.oldest();
         if after < oldest {
             return Err(StoreError::Compacted { asked: after, oldest });
@@ -90,9 +90,8 @@ impl Table {
     pub fn apply(&mut self, change: Change) {
         self.revision = change.revision;
         match &change.effect {
-            Effect::Put(object) => {
-                let entry = Entry { revision: change.revision, object: Arc::clone(object) };
-                self.objects.insert(change.key.clone(), entry);
+            Effect::Put(entry) => {
+                self.objects.insert(change.key.clone(), entry.clone());
             }
             Effect::Deleted(_) => {
                 self.objects.remove(&change.key);
@@ -101,7 +100,7 @@ impl Table {
         if self.history.len() == self.capacity {
             self.history.pop_front();
         }
-        self.history.push_back(change);
+        self.history.push_back(Arc::new(change));
     }
 }
 
