@@ -155,7 +155,12 @@ fn scalars(form: Form) -> [(&'static str, Value); 6] {
 
 /// The name of a type in OpenAPI.
 fn long_name(name: &str) -> String {
-    let home = if name.starts_with("meta.") { "io.k8s.apimachinery.pkg.apis" } else { "io.k8s.api" };
+    let home = match name.split('.').next() {
+        Some("meta") => "io.k8s.apimachinery.pkg.apis",
+        Some("apiextensions") => "io.k8s.apiextensions-apiserver.pkg.apis",
+        Some("apiregistration") => "io.k8s.kube-aggregator.pkg.apis",
+        _ => "io.k8s.api",
+    };
     format!("{home}.{name}")
 }
 

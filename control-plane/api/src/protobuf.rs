@@ -145,9 +145,8 @@ fn read_into(
         let known = entry.fields.values().find(|field| field.numbers == path);
         if let Some(field) = known {
             add(field, wire, depth, object)?;
-        } else if prefix.is_empty()
-            && let Wire::Bytes(inner) = wire
-            && entry.fields.values().any(|field| field.numbers.len() == 2 && field.numbers[0] == number)
+        } else if let Wire::Bytes(inner) = wire
+            && entry.fields.values().any(|field| field.numbers.starts_with(&path))
         {
             read_into(entry, &path, inner, depth, object)?;
         }
@@ -391,7 +390,7 @@ mod tests {
         for entry in schema::types().values() {
             for field in entry.fields.values() {
                 let typed = matches!(field.name, "apiVersion" | "kind") && field.numbers.is_empty();
-                assert!(typed || matches!(field.numbers.len(), 1 | 2), "{}.{}", entry.name, field.name);
+                assert!(typed || matches!(field.numbers.len(), 1..=3), "{}.{}", entry.name, field.name);
             }
         }
     }

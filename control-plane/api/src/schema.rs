@@ -51,7 +51,7 @@ pub(crate) struct Field {
     pub(crate) go_name: Option<&'static str>,
     pub(crate) default: Option<Value>,
     pub(crate) omit_zero: bool,
-    /// The protobuf field number; two where the field lies in a message that JSON inlines.
+    /// The protobuf field number; more than one where the field lies in messages that JSON inlines.
     pub(crate) numbers: Vec<u32>,
     pub(crate) null_when_unset: bool,
 }

@@ -3,11 +3,10 @@
 //! Nothing outside this table lists kinds. `resource` names the storage (two rows may share one, as the two Event
 //! groups do); `schema` names the definition in the embedded schema that decoding and patches follow.
 
-/// The verbs of an ordinary stored kind, in the order in which discovery prints them.
-pub const ALL_VERBS: &[&str] =
-    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
-const CREATE_ONLY: &[&str] = &["create"];
+mod rows;
+
+pub use rows::ALL_VERBS;
+use rows::KINDS;
 
 /// A subresource of a kind, such as `pods/binding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,159 +93,6 @@ impl Kind {
 fn qualify(name: &str, group: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }
-
-const fn sub(
-    name: &'static str,
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    verbs: &'static [&'static str],
-) -> Subresource {
-    Subresource { name, group, version, kind, verbs }
-}
-
-/// A stored kind without subresources, short names or categories; rows override what differs.
-const fn row(
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    list_kind: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-    schema: &'static str,
-) -> Kind {
-    Kind {
-        group,
-        version,
-        kind,
-        list_kind,
-        plural,
-        singular,
-        short_names: &[],
-        categories: &[],
-        namespaced: true,
-        subresources: &[],
-        verbs: ALL_VERBS,
-        resource: plural,
-        schema,
-    }
-}
-
-/// Every kind served, by group in the order in which `/apis` lists groups, then by resource name.
-static KINDS: &[Kind] = &[
-    Kind { verbs: CREATE_ONLY, ..row("", "v1", "Binding", "", "bindings", "binding", "core.v1.Binding") },
-    Kind {
-        short_names: &["cm"],
-        ..row("", "v1", "ConfigMap", "ConfigMapList", "configmaps", "configmap", "core.v1.ConfigMap")
-    },
-    Kind { short_names: &["ev"], ..row("", "v1", "Event", "EventList", "events", "event", "core.v1.Event") },
-    Kind {
-        short_names: &["ns"],
-        namespaced: false,
-        verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
-        subresources: &[
-            sub("finalize", "", "v1", "Namespace", &["update"]),
-            sub("status", "", "v1", "Namespace", STATUS_VERBS),
-        ],
-        ..row("", "v1", "Namespace", "NamespaceList", "namespaces", "namespace", "core.v1.Namespace")
-    },
-    Kind {
-        short_names: &["no"],
-        namespaced: false,
-        subresources: &[sub("status", "", "v1", "Node", STATUS_VERBS)],
-        ..row("", "v1", "Node", "NodeList", "nodes", "node", "core.v1.Node")
-    },
-    Kind {
-        short_names: &["po"],
-        categories: &["all"],
-        subresources: &[
-            sub("binding", "", "v1", "Binding", CREATE_ONLY),
-            sub("eviction", "policy", "v1", "Eviction", CREATE_ONLY),
-            sub("log", "", "v1", "Pod", &["get"]),
-            sub("status", "", "v1", "Pod", STATUS_VERBS),
-        ],
-        ..row("", "v1", "Pod", "PodList", "pods", "pod", "core.v1.Pod")
-    },
-    row("", "v1", "Secret", "SecretList", "secrets", "secret", "core.v1.Secret"),
-    Kind {
-        short_names: &["sa"],
-        ..row(
-            "",
-            "v1",
-            "ServiceAccount",
-            "ServiceAccountList",
-            "serviceaccounts",
-            "serviceaccount",
-            "core.v1.ServiceAccount",
-        )
-    },
-    Kind {
-        short_names: &["svc"],
-        categories: &["all"],
-        subresources: &[sub("status", "", "v1", "Service", STATUS_VERBS)],
-        ..row("", "v1", "Service", "ServiceList", "services", "service", "core.v1.Service")
-    },
-    Kind {
-        short_names: &["ds"],
-        categories: &["all"],
-        subresources: &[sub("status", "apps", "v1", "DaemonSet", STATUS_VERBS)],
-        ..row("apps", "v1", "DaemonSet", "DaemonSetList", "daemonsets", "daemonset", "apps.v1.DaemonSet")
-    },
-    Kind {
-        short_names: &["deploy"],
-        categories: &["all"],
-        subresources: &[
-            sub("scale", "autoscaling", "v1", "Scale", STATUS_VERBS),
-            sub("status", "apps", "v1", "Deployment", STATUS_VERBS),
-        ],
-        ..row("apps", "v1", "Deployment", "DeploymentList", "deployments", "deployment", "apps.v1.Deployment")
-    },
-    Kind {
-        short_names: &["rs"],
-        categories: &["all"],
-        subresources: &[
-            sub("scale", "autoscaling", "v1", "Scale", STATUS_VERBS),
-            sub("status", "apps", "v1", "ReplicaSet", STATUS_VERBS),
-        ],
-        ..row("apps", "v1", "ReplicaSet", "ReplicaSetList", "replicasets", "replicaset", "apps.v1.ReplicaSet")
-    },
-    Kind {
-        short_names: &["ev"],
-        ..row("events.k8s.io", "v1", "Event", "EventList", "events", "event", "events.v1.Event")
-    },
-    Kind {
-        namespaced: false,
-        verbs: CREATE_ONLY,
-        ..row(
-            "authentication.k8s.io",
-            "v1",
-            "SelfSubjectReview",
-            "",
-            "selfsubjectreviews",
-            "selfsubjectreview",
-            "authentication.v1.SelfSubjectReview",
-        )
-    },
-    Kind {
-        namespaced: false,
-        verbs: CREATE_ONLY,
-        ..row(
-            "authorization.k8s.io",
-            "v1",
-            "SelfSubjectAccessReview",
-            "",
-            "selfsubjectaccessreviews",
-            "selfsubjectaccessreview",
-            "authorization.v1.SelfSubjectAccessReview",
-        )
-    },
-    Kind {
-        categories: &["all"],
-        subresources: &[sub("status", "batch", "v1", "Job", STATUS_VERBS)],
-        ..row("batch", "v1", "Job", "JobList", "jobs", "job", "batch.v1.Job")
-    },
-    row("coordination.k8s.io", "v1", "Lease", "LeaseList", "leases", "lease", "coordination.v1.Lease"),
-];
 
 /// Every row, in discovery order.
 pub fn all() -> &'static [Kind] {
