@@ -17,9 +17,10 @@ use crate::api;
 use crate::auth::{Tokens, User};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::observe::{Metrics, Vitals};
 use crate::reconcile::{Controllers, Reflector};
 use crate::service::Service;
-use crate::store::Store;
+use crate::store::{ObservedStore, Store};
 
 /// Namespaces that are always there.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -66,9 +67,17 @@ impl ControlPlane {
         for (token, user) in [from_file, from_text.transpose()?].iter().flatten().flat_map(Tokens::iter) {
             tokens.add(token, user.clone());
         }
+        let (metrics, vitals) = (Arc::<Metrics>::default(), Arc::<Vitals>::default());
+        vitals.moved(clock.mono());
+        let store: Arc<dyn Store> = Arc::new(ObservedStore::new(
+            store,
+            Arc::clone(&clock),
+            Arc::clone(&metrics),
+            Arc::clone(&vitals),
+        ));
         let now = control_plane_core::Now { mono: clock.mono(), wall: clock.wall() };
         let reflector = Reflector::load(store.as_ref(), &now).await.context("the store cannot be read")?;
-        let service = Service::new(config, store, clock, seed, tokens, reflector);
+        let service = Service::new(config, store, clock, seed, tokens, reflector, (metrics, vitals));
         service.finish_removals().await.context("the store cannot be written")?;
         bootstrap(&service).await?;
         let mut controllers = Controllers::new(&service);
@@ -108,6 +117,16 @@ impl ControlPlane {
                 Either::Left(_) | Either::Right(_) => {}
             }
         }
+    }
+
+    /// What is counted, for whoever serves this control plane.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.service.metrics
+    }
+
+    /// The process was asked to end: from here on it is not ready.
+    pub fn begin_end(&self) {
+        self.service.vitals.end();
     }
 
     /// Ends all open watches, for a clean end of the process.

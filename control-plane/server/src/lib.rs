@@ -12,6 +12,7 @@ pub mod clock;
 pub mod config;
 mod control_plane;
 pub mod kubeconfig;
+pub mod observe;
 mod random;
 mod reconcile;
 pub mod serve;

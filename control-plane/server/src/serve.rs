@@ -83,6 +83,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let shared = Arc::clone(&clock) as Arc<dyn Clock>;
     let plane = ControlPlane::open_with(config.clone(), store, shared, seed, tokens.clone()).await?;
 
+    plane.metrics().watch_process();
     let (ending, ended) = watch::channel(false);
     let mut reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock), ended.clone()));
     let room = Arc::new(Semaphore::new(CONNECTIONS as usize));
@@ -101,6 +102,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     }
     // The controllers decide nothing more (NODE-11: whoever comes next gives each node a full lease), answers under
     // way are finished, and watches end as they do when their time is up.
+    plane.begin_end();
     ending.send_replace(true);
     drop(within(GRACE, reconciling).await);
     plane.end_watches();

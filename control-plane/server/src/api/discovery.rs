@@ -51,7 +51,9 @@ pub fn answer(route: &Route, headers: &HeaderMap, address: &str, pretty: bool) -
         }
         Route::Root => json!({"paths": paths()}),
         Route::NoResource => return respond::error(&ApiError::resource_not_found()),
-        Route::Resource(_) | Route::Health(..) | Route::Nothing => return health::not_found(),
+        Route::Resource(_) | Route::Health(..) | Route::Metrics | Route::Nothing => {
+            return health::not_found();
+        }
     };
     match negotiate::accept(Some(accept), false) {
         Ok(accepted) => respond::object(200, &document, accepted.encoding, pretty),
@@ -71,7 +73,8 @@ fn paths() -> Vec<String> {
             paths.push(format!("/apis/{group}/{version}"));
         }
     }
-    let rest = ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+    paths.extend(health::paths());
+    let rest = ["/metrics", "/openapi/v2", "/openapi/v3", "/version"];
     paths.extend(rest.map(Into::into));
     paths.sort();
     paths.dedup();

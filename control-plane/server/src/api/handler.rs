@@ -4,18 +4,17 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use control_plane_api::ApiError;
-use http::header::DATE;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response};
+use http::{Method, Request, Response};
 
 use super::filter::Filter;
 use super::path::{Route, Target};
 use super::query::{self, Query};
 use super::{discovery, health, read, respond, write};
 use crate::auth::{Action, Asked, Path, User, authorize};
+use crate::observe::{Seen, scrape};
 use crate::service::Service;
 
 /// A request, as far as everything after the entrance cares.
@@ -40,52 +39,29 @@ impl Call {
     }
 }
 
-/// The API over a service.
-pub fn router(service: Arc<Service>) -> Router {
-    Router::new().fallback(move |request: Request<Body>| {
-        let service = Arc::clone(&service);
-        async move { enter(&service, request).await }
-    })
-}
-
-async fn enter(service: &Arc<Service>, request: Request<Body>) -> Response<Body> {
-    let audit = request.headers().get(AUDIT).cloned();
-    let (method, uri) = (request.method().clone(), request.uri().clone());
-    let mut response = match dispatch(service, request).await {
-        Ok(response) => response,
-        Err(error) => respond::error(&error),
-    };
-    tracing::debug!(%method, %uri, status = response.status().as_u16());
-    let headers = response.headers_mut();
-    let audit = audit.or_else(|| HeaderValue::from_str(&service.audit.uid()).ok());
-    if let Some(audit) = audit {
-        headers.insert(AUDIT, audit);
-    }
-    // The date of the injected clock, not the computer's.
-    let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&service.clock.wall());
-    if let Some(date) = date.ok().and_then(|date| HeaderValue::from_str(&date).ok()) {
-        headers.insert(DATE, date);
-    }
-    response
-}
-
-const AUDIT: &str = "audit-id";
-
-async fn dispatch(service: &Arc<Service>, request: Request<Body>) -> Result<Response<Body>, ApiError> {
+/// Answers a request, and notes in `seen` what it turns out to be.
+pub async fn dispatch(
+    service: &Arc<Service>,
+    request: Request<Body>,
+    seen: &mut Seen,
+) -> Result<Response<Body>, ApiError> {
     let (head, body) = request.into_parts();
     let user = if service.config.no_auth {
         User::master("system:admin")
     } else {
         service.tokens.user_of(&head.headers).ok_or_else(ApiError::unauthorized)?
     };
+    seen.user = Some(user.clone());
     let query = query::parse(head.uri.query());
+    seen.dry_run = query::get(&query, "dryRun").is_some_and(|value| !value.is_empty());
     let route = Route::parse(head.uri.path());
     let call = Call { user, head, query };
     if let Route::Resource(target) = route {
-        return resource(service, &call, &target, body).await;
+        return resource(service, &call, &target, body, seen).await;
     }
     let method = call.head.method.as_str().to_ascii_lowercase();
-    Path { method: &method, path: call.head.uri.path() }.authorize(&call.user)?;
+    seen.path = route.label();
+    seen.decided(Path { method: &method, path: call.head.uri.path() }.authorize(&call.user))?;
     if route == Route::Nothing {
         return Ok(health::not_found());
     }
@@ -96,7 +72,11 @@ async fn dispatch(service: &Arc<Service>, request: Request<Body>) -> Result<Resp
         return Err(ApiError::method_not_allowed());
     }
     if let Route::Health(endpoint, check) = &route {
-        return Ok(health::answer(endpoint, check.as_deref(), &call.query));
+        return Ok(health::answer(service, endpoint, check.as_deref(), &call.query).await);
+    }
+    if route == Route::Metrics {
+        let (text, media) = scrape(service).map_err(|error| ApiError::internal(&error.to_string()))?;
+        return Ok(respond::metrics(text, &media));
     }
     let address =
         call.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -133,10 +113,12 @@ async fn resource(
     call: &Call,
     target: &Target,
     body: Body,
+    seen: &mut Seen,
 ) -> Result<Response<Body>, ApiError> {
     let Some(action) = action(&call.head.method, target, &call.query) else {
         return Err(ApiError::method_not_allowed());
     };
+    seen.target = Some((target.clone(), action));
     let many = matches!(action, Action::List | Action::Watch | Action::DeleteCollection);
     let filter = many.then(|| filter(call, target)).transpose()?;
     let selected = filter.as_ref().and_then(|filter| filter.required("metadata.name"));
@@ -148,7 +130,7 @@ async fn resource(
         name: target.name.as_deref().or(selected).unwrap_or_default(),
         node_selected: filter.as_ref().and_then(|filter| filter.required("spec.nodeName")),
     };
-    authorize(&call.user, &asked)?;
+    seen.decided(authorize(&call.user, &asked))?;
     match (action, filter) {
         (Action::Get, _) => read::get(service, call, target).await,
         (Action::List, Some(filter)) => read::list(service, call, target, &filter).await,

@@ -3,6 +3,7 @@
 mod body;
 mod continue_token;
 mod discovery;
+mod entrance;
 mod fields;
 mod filter;
 mod handler;
@@ -17,8 +18,9 @@ mod watch;
 mod write;
 
 pub use self::continue_token::Continue;
+pub use self::entrance::router;
 pub use self::filter::Filter;
-pub use self::handler::router;
+pub use self::path::Target;
 pub use self::query::{At, ListOptions};
 pub use self::watch::Watches;
 

@@ -40,6 +40,8 @@ pub enum Route {
     Version,
     /// `/healthz`, `/livez`, `/readyz`, and one of their checks.
     Health(&'static str, Option<String>),
+    /// `/metrics`
+    Metrics,
     /// `/`
     Root,
     /// Below a served group and version, but no resource.
@@ -78,6 +80,7 @@ impl Route {
             ["openapi", "v3"] => Self::OpenApiIndex,
             ["openapi", "v3", rest @ ..] => Self::OpenApi(rest.join("/")),
             ["version"] => Self::Version,
+            ["metrics"] => Self::Metrics,
             [health] => match HEALTH.iter().find(|known| *known == health) {
                 Some(known) => Self::Health(known, None),
                 None => Self::Nothing,
@@ -87,6 +90,25 @@ impl Route {
                 None => Self::Nothing,
             },
             _ => Self::Nothing,
+        }
+    }
+
+    /// The served path for metrics: one of a fixed number, whatever was asked for.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Resource(_) | Self::NoResource | Self::Nothing => "",
+            Self::CoreVersions => "/api",
+            Self::Groups => "/apis",
+            Self::Group(_) => "/apis/group",
+            Self::GroupVersion(..) => "/apis/group/version",
+            Self::OpenApiV2 => "/openapi/v2",
+            Self::OpenApiIndex | Self::OpenApi(_) => "/openapi/v3",
+            Self::Version => "/version",
+            Self::Health("readyz", _) => "/readyz",
+            Self::Health("livez", _) => "/livez",
+            Self::Health(..) => "/healthz",
+            Self::Metrics => "/metrics",
+            Self::Root => "/",
         }
     }
 

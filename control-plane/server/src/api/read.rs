@@ -104,8 +104,9 @@ pub async fn watch(
             (Vec::new(), revision, false)
         }
     };
+    let sent = service.metrics.watched(target.kind.group, target.kind.version, target.kind.kind);
     let body = WatchBody::start(
-        Subject { filter, view },
+        Subject { filter, view, sent },
         Arc::clone(&service.store),
         Arc::clone(&service.watches),
         service.clock.mono(),

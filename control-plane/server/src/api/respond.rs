@@ -47,6 +47,14 @@ pub fn text(status: u16, text: String) -> Response<Body> {
     response
 }
 
+/// Metrics in Prometheus' text format.
+pub fn metrics(text: String, media: &str) -> Response<Body> {
+    let mut response = self::text(200, text);
+    let media = HeaderValue::from_str(&format!("{media}; charset=utf-8"));
+    response.headers_mut().insert(CONTENT_TYPE, media.unwrap_or(HeaderValue::from_static("text/plain")));
+    response
+}
+
 /// JSON that is already text.
 pub fn json_text(text: &'static str) -> Response<Body> {
     response(200, "application/json", text.into())

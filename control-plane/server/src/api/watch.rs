@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use control_plane_api::ApiError;
 use http_body::{Body, Frame};
+use prometheus::IntCounter;
 use serde_json::{Value, json};
 
 use super::filter::Filter;
@@ -124,6 +125,8 @@ pub struct Subject {
     pub filter: Filter,
     /// How they are shown.
     pub view: View,
+    /// Counts the lines that are sent.
+    pub sent: IntCounter,
 }
 
 /// The body of a watch's response.
@@ -180,6 +183,7 @@ impl WatchBody {
     }
 
     fn line(&mut self, kind: &str, object: &Value) {
+        self.subject.sent.inc();
         self.ready.extend(line(kind, object));
     }
 

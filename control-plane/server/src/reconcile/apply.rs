@@ -10,11 +10,15 @@ use control_plane_core::{Decision, Now, Snapshot, Write};
 use serde_json::{Value, json};
 
 use crate::auth::User;
+use crate::observe::Outcome;
 use crate::service::{Door, Service};
 use crate::store::{Expect, Key, StoreError};
 
 /// So often a decision is made anew within one turn; after that the next turn may do better.
 const ATTEMPTS: usize = 5;
+
+/// The controller that finds nodes for pods.
+pub const SCHEDULER: &str = "scheduler";
 
 /// Why a write was not made.
 enum NotApplied {
@@ -51,6 +55,8 @@ pub async fn settle(
     decide: impl Fn(&Snapshot, &Now) -> Decision,
 ) -> Option<Duration> {
     for _ in 0..ATTEMPTS {
+        let began = service.clock.mono();
+        service.vitals.moved(began);
         let decision = {
             let reflector = service.fresh();
             decide(reflector.snapshot(), &service.now())
@@ -58,7 +64,19 @@ pub async fn settle(
         if !decision.writes.is_empty() {
             tracing::info!(what, because = decision.because, writes = decision.writes.len());
         }
-        match apply(service, &decision.writes).await {
+        let applied = apply(service, &decision.writes).await;
+        let took = service.clock.mono().saturating_sub(began);
+        let outcome = match &applied {
+            Ok(()) if decision.is_idle() => Outcome::Idle,
+            Ok(()) => Outcome::Applied,
+            Err(NotApplied::Stale) => Outcome::Stale,
+            Err(NotApplied::Refused(_)) => Outcome::Refused,
+        };
+        service.metrics.decided(what, outcome, decision.writes.len(), took);
+        if what == SCHEDULER {
+            note_attempt(service, &decision, outcome, took);
+        }
+        match applied {
             Ok(()) => {
                 service.record(&decision.events).await;
                 return decision.look_again;
@@ -76,6 +94,18 @@ pub async fn settle(
         }
     }
     None
+}
+
+/// Counts an attempt to find a node, as Kubernetes does: a pod that had no room is unschedulable.
+fn note_attempt(service: &Service, decision: &Decision, outcome: Outcome, took: Duration) {
+    let bound = decision.writes.iter().any(|write| matches!(write, Write::Bind { .. }));
+    match outcome {
+        Outcome::Idle if decision.look_again.is_none() => {}
+        Outcome::Idle | Outcome::Applied => {
+            service.metrics.scheduled(if bound { "scheduled" } else { "unschedulable" }, took);
+        }
+        Outcome::Stale | Outcome::Refused => service.metrics.scheduled("error", took),
+    }
 }
 
 async fn apply(service: &Service, writes: &[Write]) -> Result<(), NotApplied> {

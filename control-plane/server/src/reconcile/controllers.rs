@@ -15,7 +15,7 @@ use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
 use control_plane_core::controllers::{namespace, service_account};
 use control_plane_core::scheduler::{self, Assumed};
 
-use super::apply::settle;
+use super::apply::{SCHEDULER, settle};
 use super::recorder;
 use crate::config::Controller;
 use crate::service::Service;
@@ -62,7 +62,10 @@ impl Controllers {
     /// Everything that is due. Answers the next instant at which something will be, and the revision up to which all changes
     /// were seen.
     pub async fn turn(&mut self, service: &Service) -> (Option<Duration>, u64) {
+        service.metrics.turns.inc();
+        service.vitals.moved(service.clock.mono());
         service.catch_up().await;
+        service.try_store().await;
         self.follow(service).await;
         if service.runs(Controller::NodeLifecycle) {
             self.check_nodes(service).await;
@@ -165,7 +168,7 @@ impl Controllers {
             if !is_due(&key) {
                 continue;
             }
-            let again = settle(service, "scheduler", |snapshot, now| {
+            let again = settle(service, SCHEDULER, |snapshot, now| {
                 scheduler::decide(snapshot, &service.scheduler, &Assumed::default(), &key, now)
             });
             let again = again.await;
@@ -175,6 +178,8 @@ impl Controllers {
             service.retries().insert(key, again);
         }
         let (pending, retries) = pending(service);
+        let count = i64::try_from(pending.len()).unwrap_or(i64::MAX);
+        service.metrics.pending_pods.with_label_values(&["unschedulable"]).set(count);
         // A pod that turned up meanwhile is due at once.
         pending.iter().map(|key| retries.get(key).copied().unwrap_or(now)).min()
     }

@@ -100,13 +100,21 @@ impl Service {
         }
         if kind.resource == "pods" && self.runs(Controller::Scheduler) {
             let scheduling = self.scheduling.lock().await;
+            let began = self.clock.mono();
+            let free = text(&object, "/spec/nodeName").is_empty();
             let placed = {
                 let reflector = self.fresh();
                 let (snapshot, now) = (reflector.snapshot(), self.now());
                 scheduler::place(&self.scheduler, object, snapshot, &Assumed::default(), &now)
             };
+            let bound = !text(&placed.pod, "/spec/nodeName").is_empty();
             let entry = self.store.put(key, placed.pod, Expect::Absent).await?;
             self.take_in();
+            // A pod of another scheduler, or of none, was not attempted.
+            if free && (bound || placed.look_again.is_some()) {
+                let result = if bound { "scheduled" } else { "unschedulable" };
+                self.metrics.scheduled(result, self.clock.mono().saturating_sub(began));
+            }
             if let Some(due) = placed.look_again {
                 let pod = control_plane_core::Key::of(&entry.object);
                 self.retries().insert(pod, due);

@@ -27,9 +27,10 @@ use crate::api::Watches;
 use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::config::{Config, Controller};
+use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Reflector, recorder};
-use crate::store::{Key, Store, StoreError};
+use crate::store::{Expect, Key, Store, StoreError};
 
 /// The schedulerName of pods that say nothing.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -50,6 +51,10 @@ pub struct Service {
     pub audit: Random,
     /// Who may come in.
     pub tokens: Tokens,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Signs of life, for health checks.
+    pub vitals: Arc<Vitals>,
     /// The open watches.
     pub watches: Arc<Watches>,
     /// Which scheduler profile serves which pods.
@@ -71,6 +76,7 @@ impl Service {
         seed: u64,
         tokens: Tokens,
         reflector: Reflector,
+        (metrics, vitals): (Arc<Metrics>, Arc<Vitals>),
     ) -> Self {
         let random = Random::new(seed, store.revision());
         let profiles = BTreeMap::from([(DEFAULT_SCHEDULER.to_owned(), &KUBE32)]);
@@ -82,6 +88,8 @@ impl Service {
             random,
             audit: Random::new(!seed, 0),
             tokens,
+            metrics,
+            vitals,
             watches: Arc::default(),
             scheduler,
             scheduling: tokio::sync::Mutex::new(()),
@@ -131,6 +139,21 @@ impl Service {
         match Reflector::everything(self.store.as_ref()).await {
             Ok(everything) => self.reflector().catch_up(everything, &now),
             Err(error) => tracing::error!(%error, "the store cannot be read"),
+        }
+    }
+
+    /// Where the last write failed, writes something that changes nothing: whether the store works again would not be known
+    /// before a client tries, and clients are told to go elsewhere.
+    pub async fn try_store(&self) {
+        if self.vitals.store_failure().is_none() {
+            return;
+        }
+        let key = Key::new("namespaces", "", "kube-system");
+        if let Ok(Some(entry)) = self.store.get(&key).await {
+            // What comes of it is noted by the store's observer.
+            let expect = Expect::Revision(entry.revision);
+            drop(self.store.put(key, (*entry.object).clone(), expect).await);
+            self.take_in();
         }
     }
 

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::table::{Table, at_revision};
 use super::{
-    Answer, Change, DEFAULT_HISTORY, Effect, Entry, Expect, Key, Listing, Scope, Signal, Store, StoreError,
+    Answer, Change, DEFAULT_HISTORY, Effect, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store,
+    StoreError,
 };
 
 /// Objects in memory. Keep the handle to serve the same objects again after a simulated restart.
@@ -92,5 +93,12 @@ impl Store for MemoryStore {
 
     fn signal(&self) -> &Arc<Signal> {
         &self.signal
+    }
+
+    fn figures(&self) -> Figures {
+        let table = self.table();
+        // Every write is a transaction of its own, from revision 1 on.
+        let writes = table.revision() - 1;
+        Figures { history: table.remembered(), commits: writes, committed_writes: writes }
     }
 }

@@ -5,11 +5,13 @@
 //! resourceVersion. A write is acknowledged only when it is as durable as the store makes it.
 
 mod memory;
+mod observed;
 mod redb;
 mod signal;
 mod table;
 
 pub use self::memory::MemoryStore;
+pub use self::observed::ObservedStore;
 pub use self::redb::{OpenError, RedbStore};
 pub use self::signal::{Listener, Signal};
 
@@ -119,6 +121,17 @@ pub struct Listing {
     pub entries: Vec<(Key, Entry)>,
 }
 
+/// What a store tells of itself to whoever measures it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Changes remembered for watches.
+    pub history: u64,
+    /// Transactions since the store was opened.
+    pub commits: u64,
+    /// Writes in them: more than one a transaction where writers shared an fsync.
+    pub committed_writes: u64,
+}
+
 /// Why a store refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -185,4 +198,7 @@ pub trait Store: Send + Sync {
     /// What a write takes at most, as a rule, until it is acknowledged: a delay that is counted on after a restart
     /// begins so much later than the decision that the write told of (NODE-12, NODE-28).
     fn latency(&self) -> Duration;
+
+    /// What there is to measure.
+    fn figures(&self) -> Figures;
 }

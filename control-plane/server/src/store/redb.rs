@@ -10,6 +10,7 @@ use std::future::ready;
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -23,7 +24,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::table::{Table, at_revision};
-use super::{Answer, Change, Effect, Entry, Expect, Key, Listing, Scope, Signal, Store, StoreError};
+use super::{Answer, Change, Effect, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError};
 
 const OBJECTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("objects");
 const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
@@ -86,6 +87,8 @@ struct Request {
 struct Shared {
     table: Mutex<Table>,
     signal: Arc<Signal>,
+    commits: AtomicU64,
+    committed_writes: AtomicU64,
 }
 
 impl Shared {
@@ -115,7 +118,12 @@ impl RedbStore {
             Err(OpenError::Corrupt { path: path.into(), reason: "its pages contradict each other".into() })
         })?;
         let table = Mutex::new(Table::new(revision, objects, history));
-        let shared = Arc::new(Shared { table, signal: Arc::default() });
+        let shared = Arc::new(Shared {
+            table,
+            signal: Arc::default(),
+            commits: AtomicU64::default(),
+            committed_writes: AtomicU64::default(),
+        });
         let (requests, incoming) = channel();
         let seen = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
@@ -181,6 +189,14 @@ impl Store for RedbStore {
 
     fn signal(&self) -> &Arc<Signal> {
         &self.shared.signal
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            history: self.shared.table().remembered(),
+            commits: self.shared.commits.load(Ordering::Relaxed),
+            committed_writes: self.shared.committed_writes.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -313,6 +329,8 @@ fn write_batch(database: &Database, shared: &Shared, batch: Vec<Request>) {
     }
     let outcome = commit(database, &changes, revision);
     if outcome.is_ok() {
+        shared.commits.fetch_add(1, Ordering::Relaxed);
+        shared.committed_writes.fetch_add(changes.len() as u64, Ordering::Relaxed);
         let mut table = shared.table();
         changes.into_iter().for_each(|change| table.apply(change));
     }

@@ -29,6 +29,11 @@ impl Table {
         self.revision
     }
 
+    /// How many changes are remembered.
+    pub fn remembered(&self) -> u64 {
+        self.history.len() as u64
+    }
+
     pub fn get(&self, key: &Key) -> Option<&Entry> {
         self.objects.get(key)
     }

@@ -7,6 +7,7 @@ mod deployments;
 mod identity;
 mod lifecycle;
 mod objects;
+mod observing;
 mod properties;
 mod rig;
 mod scheduling;

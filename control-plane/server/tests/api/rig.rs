@@ -103,6 +103,11 @@ impl Rig {
         self.plane = open(&self.config, &self.store, &self.clock);
     }
 
+    /// Lets time go by without anyone doing what is due.
+    pub fn advance(&self, time: Duration) {
+        *self.clock.0.lock().unwrap() += time;
+    }
+
     pub fn now(&self) -> Duration {
         self.clock.mono()
     }
