@@ -1,4 +1,5 @@
-//! Base64 for continue tokens and Basic credentials: written url-safe and without padding, read in either alphabet.
+//! Base64 for continue tokens, credentials, keys and signatures: written url-safe and without padding, or padded in the
+//! standard alphabet; read in either.
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -12,6 +13,15 @@ pub fn encode(bytes: &[u8]) -> String {
             let index = (bits >> (18 - 6 * place)) & 63;
             text.push(char::from(LETTERS[index as usize]));
         }
+    }
+    text
+}
+
+/// Bytes as text in the standard alphabet, with padding.
+pub fn encode_standard(bytes: &[u8]) -> String {
+    let mut text = encode(bytes).replace('-', "+").replace('_', "/");
+    while !text.len().is_multiple_of(4) {
+        text.push('=');
     }
     text
 }
@@ -52,6 +62,8 @@ mod tests {
     #[test]
     fn either_alphabet_is_read() {
         assert_eq!(encode(&[0xFB, 0xEF, 0xFF]), "--__");
+        assert_eq!(encode_standard(&[0xFB, 0xEF, 0xFF]), "++//");
+        assert_eq!(encode_standard(b"a"), "YQ==");
         assert_eq!(decode("++//"), Some(vec![0xFB, 0xEF, 0xFF]));
         assert_eq!(decode("YmVhcmVyOnQx"), Some(b"bearer:t1".to_vec()));
         assert_eq!(decode("YQ=="), Some(b"a".to_vec()));

@@ -23,9 +23,28 @@ pub struct Flags {
     /// Where objects are kept: memory or redb.
     #[arg(long, value_name = "KIND", default_value = "redb")]
     store: StoreKind,
-    /// Serve HTTP without TLS (loopback only, unless --allow-insecure-bind).
+    /// Serve HTTP without TLS on --listen (loopback only, unless --allow-insecure-bind).
     #[arg(long)]
     plain_http: bool,
+    /// A second address to serve on, without TLS, for boards that cannot do TLS (loopback only, unless --allow-insecure-bind).
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
+    plain_http_listen: Option<SocketAddr>,
+    /// The server's certificate in PEM, followed by those that lead to its authority. Made in DATA_DIR/pki when left out.
+    #[arg(long, value_name = "FILE")]
+    tls_cert_file: Option<PathBuf>,
+    /// The key of --tls-cert-file in PEM: PKCS#1, PKCS#8 or SEC1.
+    #[arg(long, value_name = "FILE")]
+    tls_private_key_file: Option<PathBuf>,
+    /// More names and addresses for the certificate that is made, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tls_san: Vec<String>,
+    /// Authorities whose clients are let in, in PEM; common name and organisations of a client's certificate are its user name and
+    /// groups. The authority in DATA_DIR/pki when left out.
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: Option<PathBuf>,
+    /// Nodes to write DATA_DIR/kubeconfig/node-NAME.kubeconfig with a client certificate for, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    node_kubeconfigs: Vec<String>,
     /// Serve plain HTTP beyond loopback: tokens can be read by anyone on the way.
     #[arg(long)]
     allow_insecure_bind: bool,
@@ -76,6 +95,12 @@ impl Flags {
             data_dir: self.data_dir,
             store: self.store,
             plain_http: self.plain_http,
+            plain_http_listen: self.plain_http_listen,
+            tls_cert_file: self.tls_cert_file,
+            tls_private_key_file: self.tls_private_key_file,
+            tls_san: self.tls_san,
+            client_ca_file: self.client_ca_file,
+            node_kubeconfigs: self.node_kubeconfigs,
             allow_insecure_bind: self.allow_insecure_bind,
             no_auth: self.no_auth,
             token_auth_file: self.token_auth_file,

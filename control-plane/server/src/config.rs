@@ -22,6 +22,18 @@ pub struct Config {
     pub store: StoreKind,
     /// Serve HTTP without TLS.
     pub plain_http: bool,
+    /// A second listener, without TLS, beside the one with it.
+    pub plain_http_listen: Option<SocketAddr>,
+    /// The server's certificate and what leads to its authority, in PEM; made under the data directory when absent.
+    pub tls_cert_file: Option<PathBuf>,
+    /// The key of [`Self::tls_cert_file`].
+    pub tls_private_key_file: Option<PathBuf>,
+    /// Names and addresses for the made certificate, besides the usual ones.
+    pub tls_san: Vec<String>,
+    /// The authorities whose clients are let in; the data directory's own when absent.
+    pub client_ca_file: Option<PathBuf>,
+    /// Nodes for which kubeconfigs with client certificates are written.
+    pub node_kubeconfigs: Vec<String>,
     /// Allow plain HTTP on an address other than loopback.
     pub allow_insecure_bind: bool,
     /// Take every request as an administrator's.
@@ -62,6 +74,12 @@ impl Default for Config {
             data_dir: PathBuf::from("control-plane-data"),
             store: StoreKind::Redb,
             plain_http: false,
+            plain_http_listen: None,
+            tls_cert_file: None,
+            tls_private_key_file: None,
+            tls_san: Vec::new(),
+            client_ca_file: None,
+            node_kubeconfigs: Vec::new(),
             allow_insecure_bind: false,
             no_auth: false,
             token_auth_file: None,
@@ -88,23 +106,7 @@ impl Config {
     /// [`BadValue`] naming the flags and what would be right.
     pub fn check(&self) -> Result<(), BadValue> {
         let refuse = |message: String| Err(BadValue(message));
-        if !self.plain_http {
-            return refuse("this version serves plain HTTP only: give --plain-http".into());
-        }
-        if !self.listen.ip().is_loopback() {
-            if self.no_auth {
-                return refuse(format!(
-                    "--no-auth on {} would make everyone an administrator: listen on 127.0.0.1, or leave --no-auth out",
-                    self.listen
-                ));
-            }
-            if !self.allow_insecure_bind {
-                return refuse(format!(
-                    "plain HTTP on {} shows tokens to anyone on the way: listen on 127.0.0.1, or give --allow-insecure-bind",
-                    self.listen
-                ));
-            }
-        }
+        self.check_listeners()?;
         if self.eviction_timeout.subsec_nanos() != 0 {
             return refuse(
                 "--eviction-timeout becomes tolerationSeconds: give whole seconds, such as 300s".into(),
@@ -121,6 +123,68 @@ impl Config {
         }
         Ok(())
     }
+
+    fn check_listeners(&self) -> Result<(), BadValue> {
+        let refuse = |message: String| Err(BadValue(message));
+        let plain = if self.plain_http { Some(self.listen) } else { self.plain_http_listen };
+        for address in [Some(self.listen), plain].into_iter().flatten().filter(|it| !it.ip().is_loopback()) {
+            if self.no_auth {
+                return refuse(format!(
+                    "--no-auth on {address} would make everyone an administrator: listen on 127.0.0.1, or leave --no-auth out"
+                ));
+            }
+            if plain == Some(address) && !self.allow_insecure_bind {
+                return refuse(format!(
+                    "plain HTTP on {address} shows tokens to anyone on the way: listen on 127.0.0.1, or give --allow-insecure-bind"
+                ));
+            }
+        }
+        let tls_flags = self.tls_cert_file.is_some()
+            || self.tls_private_key_file.is_some()
+            || self.client_ca_file.is_some()
+            || !self.tls_san.is_empty()
+            || !self.node_kubeconfigs.is_empty();
+        if self.plain_http && tls_flags {
+            return refuse(
+                "--plain-http has no TLS and no client certificates: leave it out, or leave out --tls-cert-file, --tls-private-key-file, --client-ca-file, --tls-san and --node-kubeconfigs (--plain-http-listen gives a second listener without TLS)"
+                    .into(),
+            );
+        }
+        if self.plain_http && self.plain_http_listen.is_some() {
+            return refuse("--plain-http serves without TLS on --listen already: leave --plain-http-listen out, or --plain-http".into());
+        }
+        if self.tls_cert_file.is_some() != self.tls_private_key_file.is_some() {
+            return refuse("--tls-cert-file and --tls-private-key-file belong together: give both, or neither to have a certificate made".into());
+        }
+        if self.tls_cert_file.is_some() && !self.tls_san.is_empty() {
+            return refuse(
+                "--tls-san is for the certificate that is made here: leave it out beside --tls-cert-file"
+                    .into(),
+            );
+        }
+        if self.client_ca_file.is_some() && !self.node_kubeconfigs.is_empty() {
+            return refuse("--node-kubeconfigs needs the authority that is made here: leave it out beside --client-ca-file, whose authority issues the boards' certificates".into());
+        }
+        for node in &self.node_kubeconfigs {
+            if !is_node_name(node) {
+                return refuse(format!(
+                    "--node-kubeconfigs: `{node}` cannot be a node's name: use lower-case letters, digits, `-` and `.`"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text is a DNS subdomain, as nodes' names are.
+fn is_node_name(text: &str) -> bool {
+    let end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let label = |label: &str| {
+        label.bytes().all(|byte| end(byte) || byte == b'-')
+            && label.bytes().next().is_some_and(end)
+            && label.bytes().next_back().is_some_and(end)
+    };
+    text.len() <= 253 && text.split('.').all(label)
 }
 
 /// A flag value that cannot be used; the message says which and what would be right.
@@ -398,7 +462,17 @@ mod tests {
             let message = config.check().unwrap_err().to_string();
             assert!(message.contains(flag), "{message}");
         };
-        check(Config::default(), "--plain-http");
+        assert_eq!(Config::default().check(), Ok(()));
+        check(
+            Config { plain_http: true, client_ca_file: Some("c".into()), ..Config::default() },
+            "--plain-http",
+        );
+        check(Config { tls_cert_file: Some("c".into()), ..Config::default() }, "--tls-private-key-file");
+        check(Config { plain_http_listen: Some(everywhere), ..Config::default() }, "--allow-insecure-bind");
+        check(Config { plain_http_listen: Some(everywhere), ..safe.clone() }, "--plain-http");
+        check(Config { node_kubeconfigs: vec!["../x".into()], ..Config::default() }, "--node-kubeconfigs");
+        check(Config { listen: everywhere, no_auth: true, ..Config::default() }, "--no-auth");
+        assert_eq!(Config { listen: everywhere, ..Config::default() }.check(), Ok(()));
         check(Config { listen: everywhere, ..safe.clone() }, "--allow-insecure-bind");
         check(
             Config { listen: everywhere, allow_insecure_bind: true, no_auth: true, ..safe.clone() },

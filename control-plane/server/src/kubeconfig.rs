@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::auth::{MASTERS, Tokens, User};
+use crate::auth::{MASTERS, NODE_PREFIX, NODES, Tokens, User};
+use crate::base64::encode_standard;
 use crate::config::Config;
+use crate::tls::{Authority, Issued};
 
 /// A file of the data directory that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +43,11 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, DataDirError> {
 /// # Errors
 /// [`DataDirError`] when it cannot be made or written.
 pub fn prepare(data_dir: &Path) -> Result<(), DataDirError> {
-    let kubeconfigs = data_dir.join("kubeconfig");
     let parent = data_dir.parent().unwrap_or(data_dir);
     at(data_dir, fs::create_dir_all(parent))?;
-    at(&kubeconfigs, fs::DirBuilder::new().recursive(true).mode(0o700).create(&kubeconfigs))?;
+    for directory in ["kubeconfig", "pki"].map(|name| data_dir.join(name)) {
+        at(&directory, fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory))?;
+    }
     // Writing proves more than permissions do.
     let probe = data_dir.join(".writable");
     at(&probe, fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)))
@@ -65,7 +68,7 @@ pub fn generated_tokens(data_dir: &Path) -> Result<Tokens, DataDirError> {
             Err(error) => return Err(DataDirError { path, error }),
         };
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-        tokens.add(&token, User { name: (*user).into(), uid: String::new(), groups });
+        tokens.add(&token, User::known((*user).into(), groups));
     }
     Ok(tokens)
 }
@@ -86,7 +89,11 @@ pub fn secret() -> io::Result<[u8; 24]> {
     Ok(bytes)
 }
 
-fn write_private(path: &Path, content: &[u8]) -> Result<(), DataDirError> {
+/// Writes a file beside its place and moves it there, readable by its owner only.
+///
+/// # Errors
+/// [`DataDirError`] naming the file.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), DataDirError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
@@ -99,25 +106,58 @@ fn write_private(path: &Path, content: &[u8]) -> Result<(), DataDirError> {
     at(path, write())
 }
 
-/// Writes the kubeconfigs of the built-in identities and of every board in `tokens`, for a server at `url`.
+/// Where a server is, and what to trust there.
+pub struct Server<'a> {
+    /// `http://…` or `https://…`.
+    pub url: &'a str,
+    /// The certificates to trust, as PEM; empty without TLS.
+    pub trust: &'a str,
+    /// Issues clients' certificates.
+    pub authority: Option<&'a Authority>,
+}
+
+/// What a kubeconfig's user shows.
+enum Credentials<'a> {
+    Nothing,
+    Token(&'a str),
+    Certificate(Issued),
+}
+
+/// Writes the kubeconfigs of the built-in identities, of every board in `tokens` and of the named nodes. With an authority the
+/// built-in identities and the named nodes get client certificates.
 ///
 /// # Errors
-/// [`DataDirError`] naming the file.
-pub fn write_all(config: &Config, tokens: &Tokens, url: &str) -> Result<(), DataDirError> {
+/// When a file cannot be written or a certificate not be issued.
+pub fn write_all(config: &Config, tokens: &Tokens, server: &Server<'_>) -> anyhow::Result<()> {
     let directory = config.data_dir.join("kubeconfig");
-    let generated = |user: &User| {
-        GENERATED.iter().find(|(_, name, _)| *name == user.name).map(|(name, _, _)| (*name).to_owned())
+    let write = |name: &str, user: &str, credentials: &Credentials<'_>| {
+        let content = kubeconfig(server, user, credentials);
+        write_private(&directory.join(format!("{name}.kubeconfig")), &content)
     };
     if config.no_auth {
-        let content = kubeconfig(url, "kubernetes-admin", None);
-        write_private(&directory.join("admin.kubeconfig"), &content)?;
+        write("admin", "kubernetes-admin", &Credentials::Nothing)?;
     }
+    let built_in = |user: &User| GENERATED.iter().find(|(_, name, _)| *name == user.name);
     for (token, user) in tokens.iter() {
-        let name = generated(user)
-            .or_else(|| user.node().filter(|node| plain(node)).map(|node| format!("node-{node}")));
-        if let Some(name) = name {
-            let content = kubeconfig(url, &user.name, Some(token));
-            write_private(&directory.join(format!("{name}.kubeconfig")), &content)?;
+        match (built_in(user), server.authority, user.node()) {
+            (Some((name, ..)), None, _) => write(name, &user.name, &Credentials::Token(token))?,
+            (None, _, Some(node)) if plain(node) => {
+                write(&format!("node-{node}"), &user.name, &Credentials::Token(token))?;
+            }
+            _ => {}
+        }
+    }
+    if let Some(authority) = server.authority
+        && !config.no_auth
+    {
+        for (name, user, groups) in GENERATED {
+            let issued = authority.client(name, user, groups.first().copied())?;
+            write(name, user, &Credentials::Certificate(issued))?;
+        }
+        for node in &config.node_kubeconfigs {
+            let (name, user) = (format!("node-{node}"), format!("{NODE_PREFIX}{node}"));
+            let issued = authority.client(&name, &user, Some(NODES))?;
+            write(&name, &user, &Credentials::Certificate(issued))?;
         }
     }
     if let Some(path) = &config.admin_kubeconfig {
@@ -136,17 +176,29 @@ fn plain(name: &str) -> bool {
 ///
 /// kubectl keeps the tokens of its `users` from servers without TLS, so over plain HTTP the token stands in the URL as well,
 /// as the password of a user whose name does not matter.
-fn kubeconfig(url: &str, user: &str, token: Option<&str>) -> Vec<u8> {
-    let credentials = token.map_or_else(|| json!({}), |token| json!({"token": token}));
-    let server = match (url.strip_prefix("http://"), token) {
-        (Some(address), Some(token)) => format!("http://bearer:{}@{address}", escape(token)),
-        _ => url.to_owned(),
+fn kubeconfig(server: &Server<'_>, user: &str, credentials: &Credentials<'_>) -> Vec<u8> {
+    let shown = match credentials {
+        Credentials::Nothing => json!({}),
+        Credentials::Token(token) => json!({"token": token}),
+        Credentials::Certificate(issued) => json!({
+            "client-certificate-data": encode_standard(issued.certificate.as_bytes()),
+            "client-key-data": encode_standard(issued.key.as_bytes()),
+        }),
     };
+    let mut cluster = match (server.url.strip_prefix("http://"), credentials) {
+        (Some(address), Credentials::Token(token)) => {
+            json!({"server": format!("http://bearer:{}@{address}", escape(token))})
+        }
+        _ => json!({"server": server.url}),
+    };
+    if !server.trust.is_empty() {
+        cluster["certificate-authority-data"] = json!(encode_standard(server.trust.as_bytes()));
+    }
     let content = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "rigor", "cluster": {"server": server}}],
-        "users": [{"name": user, "user": credentials}],
+        "clusters": [{"name": "rigor", "cluster": cluster}],
+        "users": [{"name": user, "user": shown}],
         "contexts": [{"name": "rigor", "context": {"cluster": "rigor", "user": user}}],
         "current-context": "rigor",
     });
@@ -201,17 +253,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         prepare(dir.path()).unwrap();
         let mut tokens = generated_tokens(dir.path()).unwrap();
-        let board = |name: &str| User {
-            name: name.into(),
-            uid: String::new(),
-            groups: vec![crate::auth::NODES.into()],
-        };
+        let board = |name: &str| User::known(name.into(), vec![NODES.into()]);
         tokens.add("t1", board("system:node:a"));
         tokens.add("t2", board("system:node:../x"));
         let copy = dir.path().join("copy.yaml");
         let config =
             Config { data_dir: dir.path().into(), admin_kubeconfig: Some(copy.clone()), ..Config::default() };
-        write_all(&config, &tokens, "http://127.0.0.1:1").unwrap();
+        let server = Server { url: "http://127.0.0.1:1", trust: "", authority: None };
+        write_all(&config, &tokens, &server).unwrap();
         let mut names: Vec<String> = fs::read_dir(dir.path().join("kubeconfig"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -18,6 +18,7 @@ mod reconcile;
 pub mod serve;
 mod service;
 pub mod store;
+pub mod tls;
 
 pub use self::clock::{Clock, SystemClock};
 pub use self::config::Config;

@@ -17,9 +17,11 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use crate::auth::Tokens;
@@ -28,9 +30,12 @@ use crate::config::{Config, StoreKind};
 use crate::control_plane::ControlPlane;
 use crate::kubeconfig;
 use crate::store::{MemoryStore, RedbStore, Store};
+use crate::tls::{self, Clients, Peer};
 
 /// A client has so long for the head of a request, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A client has so long for a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Open connections at most.
 const CONNECTIONS: u32 = 2048;
 /// At the end, answers under way have so long.
@@ -76,22 +81,45 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let tokens = tokens(&config)?;
     let listener = TcpListener::bind(config.listen).await;
     let listener = listener.map_err(|error| cannot_listen(config.listen, &error))?;
-    let url = format!("http://{}", listener.local_addr()?);
-    let store = open_store(&config).await?;
+    let address = listener.local_addr()?;
+    let plain = match config.plain_http_listen {
+        Some(address) => {
+            let listener = TcpListener::bind(address).await;
+            Some(listener.map_err(|error| cannot_listen(address, &error))?)
+        }
+        None => None,
+    };
     let clock = Arc::new(SystemClock::start());
-    let seed = u64::from_le_bytes(kubeconfig::secret()?[..8].try_into().unwrap_or_default());
     let shared = Arc::clone(&clock) as Arc<dyn Clock>;
-    let plane = ControlPlane::open_with(config.clone(), store, shared, seed, tokens.clone()).await?;
+    let identity = (!config.plain_http).then(|| tls::acceptor(&config, address.ip(), &shared)).transpose()?;
+    let scheme = if identity.is_some() { "https" } else { "http" };
+    let store = open_store(&config).await?;
+    let seed = u64::from_le_bytes(kubeconfig::secret()?[..8].try_into().unwrap_or_default());
+    let plane =
+        ControlPlane::open_with(config.clone(), store, Arc::clone(&shared), seed, tokens.clone()).await?;
 
     plane.metrics().watch_process();
     let (ending, ended) = watch::channel(false);
     let mut reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock), ended.clone()));
     let room = Arc::new(Semaphore::new(CONNECTIONS as usize));
-    let accepting = tokio::spawn(accept(listener, plane.clone(), Arc::clone(&room), ended));
-    kubeconfig::write_all(&config, &tokens, &url)?;
+    let mut said = format!("control-plane: serving on {scheme}://{address}\n");
+    if let Some(plain) = plain {
+        said += &format!("control-plane: plain HTTP on http://{}\n", plain.local_addr()?);
+        let door = Arc::new(Door { tls: None, clock: Arc::clone(&shared) });
+        tokio::spawn(accept(plain, door, plane.clone(), Arc::clone(&room), ended.clone()));
+    }
+    let tls = identity.as_ref().map(|identity| (identity.acceptor.clone(), identity.clients.clone()));
+    let door = Arc::new(Door { tls, clock: Arc::clone(&shared) });
+    let accepting = tokio::spawn(accept(listener, door, plane.clone(), Arc::clone(&room), ended));
+    let server = kubeconfig::Server {
+        url: &format!("{scheme}://{}", reachable(address)),
+        trust: identity.as_ref().map_or("", |identity| &identity.trust),
+        authority: identity.as_ref().and_then(|identity| identity.authority.as_ref()),
+    };
+    kubeconfig::write_all(&config, &tokens, &server)?;
     let mut out = std::io::stdout();
     // Whoever started us may have closed our output; that is no reason to end.
-    drop(writeln!(out, "control-plane: serving on {url}").and_then(|()| out.flush()));
+    drop(out.write_all(said.as_bytes()).and_then(|()| out.flush()));
 
     tokio::select! {
         biased;
@@ -110,6 +138,15 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         tracing::warn!("some clients were still reading");
     }
     Ok(())
+}
+
+/// An address at which this machine reaches a listener: one on all addresses is on loopback too.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match (address.ip().is_unspecified(), address.is_ipv4()) {
+        (false, _) => address,
+        (true, true) => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        (true, false) => SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port())),
+    }
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
@@ -173,8 +210,48 @@ async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>, mut ended: watc
     }
 }
 
+/// What a connection goes through first.
+struct Door {
+    tls: Option<(TlsAcceptor, Clients)>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Door {
+    /// Lets a connection in: shakes hands where there is TLS, and serves its requests.
+    async fn enter(
+        &self,
+        stream: TcpStream,
+        from: SocketAddr,
+        router: axum::Router,
+        ended: watch::Receiver<bool>,
+    ) {
+        drop(stream.set_nodelay(true));
+        let Some((acceptor, clients)) = &self.tls else {
+            return connection(stream, Peer::None, router, ended).await;
+        };
+        let stream = match within(HANDSHAKE, acceptor.accept(stream)).await {
+            Some(Ok(stream)) => stream,
+            Some(Err(error)) => {
+                tracing::info!(%from, %error, "a TLS handshake failed");
+                return;
+            }
+            None => {
+                tracing::info!(%from, "a TLS handshake took too long");
+                return;
+            }
+        };
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let peer = clients.judge(chain, self.clock.wall());
+        if let Peer::Refused(why) = &peer {
+            tracing::warn!(%from, "a client's certificate was refused: {why}");
+        }
+        connection(stream, peer, router, ended).await;
+    }
+}
+
 async fn accept(
     listener: TcpListener,
+    door: Arc<Door>,
     plane: ControlPlane,
     room: Arc<Semaphore>,
     mut ended: watch::Receiver<bool>,
@@ -191,10 +268,10 @@ async fn accept(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let (router, ended) = (router.clone(), ended.clone());
+            Ok((stream, from)) => {
+                let (door, router, ended) = (Arc::clone(&door), router.clone(), ended.clone());
                 tokio::spawn(async move {
-                    connection(stream, router, ended).await;
+                    door.enter(stream, from, router, ended).await;
                     drop(place);
                 });
             }
@@ -212,9 +289,17 @@ async fn over(ended: &mut watch::Receiver<bool>) {
     drop(ended.wait_for(|ended| *ended).await);
 }
 
-async fn connection(stream: TcpStream, router: axum::Router, mut ended: watch::Receiver<bool>) {
-    drop(stream.set_nodelay(true));
-    let service = hyper::service::service_fn(move |request| answer(router.clone(), request));
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: Peer,
+    router: axum::Router,
+    mut ended: watch::Receiver<bool>,
+) {
+    let peer = Arc::new(peer);
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&peer));
+        answer(router.clone(), request)
+    });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)

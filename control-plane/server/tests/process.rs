@@ -1,6 +1,7 @@
 //! The binary as a process: what it prints and writes, how it refuses bad flags, how it ends.
 
 mod support;
+mod tls;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -243,7 +244,8 @@ fn unsafe_addresses_are_refused() {
         assert!(said.contains(word), "{said}");
     };
     refused(&["--listen", "localhost:1", "--plain-http"], "127.0.0.1:6443");
-    refused(&["--listen", "127.0.0.1:0"], "--plain-http");
+    refused(&["--listen", "127.0.0.1:0", "--tls-cert-file", "x"], "--tls-private-key-file");
+    refused(&["--plain-http", "--client-ca-file", "x"], "--plain-http");
     refused(&["--listen", "0.0.0.0:0", "--plain-http"], "--allow-insecure-bind");
     refused(&["--listen", "0.0.0.0:0", "--plain-http", "--allow-insecure-bind", "--no-auth"], "--no-auth");
 }

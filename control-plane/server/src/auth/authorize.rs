@@ -218,7 +218,7 @@ mod tests {
 
     fn user(name: &str, groups: &[&str]) -> User {
         let groups = groups.iter().copied().chain([AUTHENTICATED]).map(Into::into).collect();
-        User { name: name.into(), uid: String::new(), groups }
+        User { name: name.into(), groups, ..User::default() }
     }
 
     fn asked(action: Action, resource: &'static str) -> Asked<'static> {

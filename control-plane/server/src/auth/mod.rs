@@ -1,5 +1,7 @@
 //! Who asks, and whether they may: tokens, roles, and what a board may touch (KLET-08, GHOST-05).
 
+use std::collections::BTreeMap;
+
 mod authorize;
 mod node;
 mod tokens;
@@ -10,14 +12,20 @@ pub use self::tokens::{TokenFileError, Tokens};
 
 /// The group that may do everything.
 pub const MASTERS: &str = "system:masters";
+/// The name of whoever sent no credentials.
+const ANONYMOUS: &str = "system:anonymous";
 /// The group of boards.
 pub const NODES: &str = "system:nodes";
 /// The group of everyone whose credentials were accepted.
 const AUTHENTICATED: &str = "system:authenticated";
-const NODE_PREFIX: &str = "system:node:";
+/// Before the node's name in a board's user name.
+pub const NODE_PREFIX: &str = "system:node:";
+
+/// The key of a user's extra information under which the id of its credential stands.
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// Who asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// User name, such as `system:node:a`.
     pub name: String,
@@ -25,21 +33,37 @@ pub struct User {
     pub uid: String,
     /// Groups, in the order in which they were given.
     pub groups: Vec<String>,
+    /// What else the credential says, by key.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
     /// A user who may do everything.
     pub fn master(name: &str) -> Self {
-        Self { name: name.into(), uid: String::new(), groups: vec![MASTERS.into(), AUTHENTICATED.into()] }
+        Self::known(name.into(), vec![MASTERS.into()])
+    }
+
+    /// Someone whose credentials were accepted.
+    pub fn known(name: String, mut groups: Vec<String>) -> Self {
+        if !groups.iter().any(|group| group == AUTHENTICATED) {
+            groups.push(AUTHENTICATED.into());
+        }
+        Self { name, groups, ..Self::default() }
+    }
+
+    /// Notes the id of the credential, which is no secret.
+    pub fn credential_id(&mut self, id: &str) {
+        self.extra.insert(CREDENTIAL_ID.into(), vec![id.into()]);
     }
 
     /// Whoever sent no credentials.
     pub fn anonymous() -> Self {
-        Self {
-            name: "system:anonymous".into(),
-            uid: String::new(),
-            groups: vec!["system:unauthenticated".into()],
-        }
+        Self { name: ANONYMOUS.into(), groups: vec!["system:unauthenticated".into()], ..Self::default() }
+    }
+
+    /// Whether nobody in particular asks.
+    pub fn is_anonymous(&self) -> bool {
+        self.name == ANONYMOUS
     }
 
     /// Whether the user is in `group`.

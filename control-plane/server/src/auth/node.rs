@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     fn board() -> User {
-        User { name: "system:node:a".into(), uid: String::new(), groups: vec![NODES.into()] }
+        User { name: "system:node:a".into(), groups: vec![NODES.into()], ..User::default() }
     }
 
     fn check(action: Action, resource: &str, old: Option<Value>, new: Option<Value>, refused: Option<&str>) {

@@ -86,7 +86,7 @@ impl Tokens {
             }
             let groups = record.get(3).unwrap_or_default().split(',').map(str::trim);
             let groups = groups.filter(|group| !group.is_empty()).map(Into::into).collect();
-            let user = User { name: name.into(), uid: uid.into(), groups };
+            let user = User { name: name.into(), uid: uid.into(), groups, ..User::default() };
             if let Some(other) = tokens.0.get(token) {
                 return Err(bad(line, format!("this token was given to user {} before", other.name)));
             }
