@@ -1,0 +1,16 @@
+//! The catalogue, row by row, against the binary as a process: what a client sees over the wire, and nothing else.
+//!
+//! Each test names the requirement ids that it shows. Foreign tools (kubectl, openssl, etcd) are used where a row names
+//! them; where one is missing the test says so and is skipped.
+
+mod bad_input;
+mod binding;
+mod bookkeeping;
+mod client;
+mod durability;
+mod identity;
+mod kubectl;
+mod minting;
+mod node_authorisation;
+mod observable;
+mod plane;

@@ -1,0 +1,209 @@
+//! KLET-08 and node authorisation: what a board's identity may read and write, and that it is no more.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::plane::{Plane, lease, node, pod_for_nobody};
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+
+/// Two boards with tokens, and one pod on each.
+struct Boards {
+    plane: Plane,
+    a: Client,
+    _dir: tempfile::TempDir,
+}
+
+impl Boards {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = dir.path().join("tokens.csv");
+        std::fs::write(&tokens, "token-a,system:node:a,,system:nodes\ntoken-b,system:node:b,,system:nodes\n")
+            .unwrap();
+        let flags = [
+            "--store",
+            "memory",
+            "--controllers=*,-node-lifecycle",
+            "--token-auth-file",
+            tokens.to_str().unwrap(),
+        ];
+        let plane = Plane::tls(dir.path(), &flags);
+        let a = plane.admin.with(&plane.admin.credentials().bearer("token-a"));
+        Self { plane, a, _dir: dir }
+    }
+
+    /// Both nodes, by the administrator.
+    fn with_nodes() -> Self {
+        let boards = Self::start();
+        node(&boards.plane.admin, "a");
+        node(&boards.plane.admin, "b");
+        boards
+    }
+
+    /// A pod on a node that names configuration in the parts of its spec given.
+    #[track_caller]
+    fn pod(&self, name: &str, node: &str, change: impl Fn(&mut Value)) -> Value {
+        let mut pod = pod_for_nobody(name);
+        pod["spec"]["nodeName"] = json!(node);
+        change(&mut pod["spec"]);
+        self.plane.admin.post(PODS, &pod).is(201)
+    }
+}
+
+/// KLET-08: its own Node.
+#[test]
+fn a_board_writes_its_own_node_only() {
+    let boards = Boards::start();
+    let (a, admin) = (&boards.a, &boards.plane.admin);
+    let named = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {
+            "kubernetes.io/hostname": name, "kubernetes.io/arch": "riscv32imc", "rigor.dev/board": "host", "esp32.io/rev": "3"}}})
+    };
+    a.post("/api/v1/nodes", &named("b")).forbidden(&[]);
+    a.post("/api/v1/nodes", &named("a")).is(201);
+    node(admin, "b");
+    let status = json!({"status": {"capacity": {"memory": "1Mi"}, "conditions": [{"type": "Ready", "status": "True"}]}});
+    for send in [Client::merge, Client::strategic] {
+        send(a, "/api/v1/nodes/a/status", &status).is(200);
+        send(a, "/api/v1/nodes/b/status", &status).forbidden(&[]);
+    }
+    let mut own = a.get("/api/v1/nodes/a").is(200);
+    own["status"]["capacity"]["memory"] = json!("2Mi");
+    a.put("/api/v1/nodes/a/status", &own).is(200);
+    let other = admin.get("/api/v1/nodes/b").is(200);
+    a.put("/api/v1/nodes/b/status", &other).forbidden(&[]);
+    a.put("/api/v1/nodes/b", &other).forbidden(&[]);
+    a.merge("/api/v1/nodes/b", &json!({"metadata": {"labels": {"x": "y"}}})).forbidden(&[]);
+    a.merge("/api/v1/nodes/a", &json!({"metadata": {"annotations": {"x": "y"}}})).is(200);
+    a.delete("/api/v1/nodes/b").forbidden(&["cannot delete"]);
+    a.delete("/api/v1/nodes/a").forbidden(&["cannot delete"]);
+    assert_eq!(admin.get("/api/v1/nodes/b").is(200), other);
+}
+
+/// KLET-08: its own Lease.
+#[test]
+fn a_board_writes_its_own_lease_only() {
+    let boards = Boards::start();
+    let (a, admin) = (&boards.a, &boards.plane.admin);
+    a.post(LEASES, &lease("b")).forbidden(&[]);
+    let mut own = a.post(LEASES, &lease("a")).is(201);
+    own["spec"]["renewTime"] = json!("2026-01-01T00:00:05.000000Z");
+    a.put(&format!("{LEASES}/a"), &own).is(200);
+    a.merge(&format!("{LEASES}/a"), &json!({"spec": {"leaseDurationSeconds": 15}})).is(200);
+    a.get(&format!("{LEASES}/a")).is(200);
+    let other = admin.post(LEASES, &lease("b")).is(201);
+    a.put(&format!("{LEASES}/b"), &other).forbidden(&[]);
+    a.merge(&format!("{LEASES}/b"), &json!({"spec": {"leaseDurationSeconds": 1}})).forbidden(&[]);
+    a.delete(&format!("{LEASES}/b")).forbidden(&[]);
+    let mut elsewhere = lease("a");
+    elsewhere["metadata"]["namespace"] = json!("default");
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    a.post(path, &elsewhere).forbidden(&[]);
+    let manager = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    let mut leader = lease("a");
+    leader["metadata"]["namespace"] = json!("kube-system");
+    a.post(manager, &leader).forbidden(&[]);
+    assert_eq!(admin.get(&format!("{LEASES}/b")).is(200), other);
+}
+
+/// KLET-08: the status of the pods bound to it, until they are moved elsewhere.
+#[test]
+fn a_board_writes_the_status_of_its_own_pods_only() {
+    let boards = Boards::with_nodes();
+    let (a, admin) = (&boards.a, &boards.plane.admin);
+    boards.pod("mine", "a", |_| ());
+    boards.pod("yours", "b", |_| ());
+    admin.post(PODS, &pod_for_nobody("nobodys")).is(201);
+    let running = json!({"status": {"phase": "Running", "podIP": "10.0.0.7"}});
+    for send in [Client::merge, Client::strategic] {
+        assert_eq!(send(a, &format!("{PODS}/mine/status"), &running).is(200)["status"]["phase"], "Running");
+        for other in ["yours", "nobodys"] {
+            send(a, &format!("{PODS}/{other}/status"), &running).forbidden(&[]);
+        }
+    }
+    let mine = a.get(&format!("{PODS}/mine")).is(200);
+    a.put(&format!("{PODS}/mine/status"), &mine).is(200);
+    let yours = admin.get(&format!("{PODS}/yours")).is(200);
+    a.put(&format!("{PODS}/yours/status"), &yours).forbidden(&[]);
+    assert_eq!(yours["status"]["phase"], "Pending");
+
+    // Everything else about pods is others' to write.
+    a.merge(&format!("{PODS}/mine"), &json!({"metadata": {"labels": {"x": "y"}}}))
+        .forbidden(&["cannot patch"]);
+    let bind = crate::plane::binding("nobodys", "a");
+    a.post(&format!("{PODS}/nobodys/binding"), &bind).forbidden(&["cannot create"]);
+    let mut stolen = pod_for_nobody("stolen");
+    stolen["spec"]["nodeName"] = json!("a");
+    stolen["spec"]["volumes"] = json!([{"name": "v", "secret": {"secretName": "any"}}]);
+    a.post(PODS, &stolen).forbidden(&[]);
+    a.delete(&format!("{PODS}/yours")).forbidden(&[]);
+    a.delete(&format!("{PODS}/nobodys")).forbidden(&[]);
+    a.delete(PODS).forbidden(&["cannot deletecollection"]);
+    // Its own pod, once someone deleted it and it has stopped.
+    admin.delete(&format!("{PODS}/mine?gracePeriodSeconds=30")).is(200);
+    a.delete(&format!("{PODS}/mine?gracePeriodSeconds=0")).is(200);
+    admin.get(&format!("{PODS}/mine")).refused(404, "NotFound", &[]);
+
+    // Moved elsewhere (same name, other board): the board has to drop its copy.
+    boards.pod("mine", "b", |_| ());
+    a.merge(&format!("{PODS}/mine/status"), &running).forbidden(&[]);
+}
+
+/// A board sees its pods and its node, creates events, and nothing more.
+#[test]
+fn a_board_lists_its_pods_and_creates_events() {
+    let boards = Boards::with_nodes();
+    let (a, admin) = (&boards.a, &boards.plane.admin);
+    boards.pod("mine", "a", |_| ());
+    boards.pod("yours", "b", |_| ());
+    let own = "/api/v1/pods?fieldSelector=spec.nodeName%3Da";
+    let names: Vec<Value> = a.get(own).is(200)["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pod| pod["metadata"]["name"].clone())
+        .collect();
+    assert_eq!(names, ["mine"]);
+    assert_eq!(a.watch(own, 1).filter(|event| event["type"] == "ADDED").count(), 1);
+    a.get("/api/v1/nodes/a").is(200);
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "mine.1", "namespace": "default"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "mine"},
+        "reason": "Started", "message": "Started container c", "type": "Normal", "source": {"component": "kubelet", "host": "a"}});
+    a.post(EVENTS, &event).is(201);
+    a.strategic(&format!("{EVENTS}/mine.1"), &json!({"count": 2})).is(200);
+    a.get(EVENTS).forbidden(&["cannot list resource \"events\""]);
+    a.delete(&format!("{EVENTS}/mine.1")).forbidden(&["cannot delete resource \"events\""]);
+    assert_eq!(admin.get(&format!("{EVENTS}/mine.1")).is(200)["count"], 2);
+    for path in [
+        "/apis/apps/v1/deployments",
+        "/apis/batch/v1/jobs",
+        "/api/v1/serviceaccounts",
+        "/api/v1/namespaces",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/metrics",
+    ] {
+        a.get(path).forbidden(&["User \"system:node:a\" cannot"]);
+    }
+    let token = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    a.post(token, &json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}))
+        .forbidden(&[]);
+}
+
+/// A member of system:nodes without a node's name has no node's rights.
+#[test]
+fn a_nameless_member_of_the_nodes_group_has_no_rights() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = dir.path().join("tokens.csv");
+    std::fs::write(&tokens, "odd,somebody,,system:nodes\nalmost,system:node:a,,\n").unwrap();
+    let flags = ["--store", "memory", "--token-auth-file", tokens.to_str().unwrap()];
+    let plane = Plane::tls(dir.path(), &flags);
+    node(&plane.admin, "a");
+    for token in ["odd", "almost"] {
+        let client = plane.admin.with(&plane.admin.credentials().bearer(token));
+        let status = json!({"status": {"capacity": {"memory": "1Mi"}}});
+        client.merge("/api/v1/nodes/a/status", &status).forbidden(&["cannot patch"]);
+        client.get("/api/v1/pods?fieldSelector=spec.nodeName%3Da").forbidden(&["cannot list"]);
+    }
+}
