@@ -12,7 +12,7 @@ mod table;
 
 pub use self::memory::MemoryStore;
 pub use self::observed::ObservedStore;
-pub use self::redb::{OpenError, RedbStore};
+pub use self::redb::{Medium, OpenError, RedbStore};
 pub use self::signal::{Listener, Signal};
 
 use std::future::Future;
@@ -201,4 +201,12 @@ pub trait Store: Send + Sync {
 
     /// What there is to measure.
     fn figures(&self) -> Figures;
+
+    /// Whether writes are stored, as far as the last one tells. After a failure, asking makes the store try again.
+    ///
+    /// # Errors
+    /// Why not, in words for people.
+    fn health(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -87,4 +87,8 @@ impl Store for ObservedStore {
     fn figures(&self) -> Figures {
         self.store.figures()
     }
+
+    fn health(&self) -> Result<(), String> {
+        self.store.health()
+    }
 }

@@ -109,6 +109,19 @@ impl Table {
     }
 }
 
+/// About how many bytes a value takes in memory.
+pub(super) fn weight(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(weight).sum(),
+            Value::Object(fields) => {
+                fields.iter().map(|(name, value)| size_of::<String>() + name.len() + weight(value)).sum()
+            }
+        }
+}
+
 /// `object` with `metadata.resourceVersion` set to `revision`.
 pub(super) fn at_revision(mut object: Value, revision: u64) -> Value {
     if !object.is_object() {

@@ -1,0 +1,154 @@
+//! The store that outlives the process: one redb file, synced before a write is acknowledged.
+//!
+//! Reads come from memory. One thread of its own does all writing, so no async thread ever blocks: it takes whatever writes
+//! wait, checks their preconditions in order, commits them in one transaction, and only then lets anyone see them. The history
+//! starts empty after a restart; the revision goes on where it stood.
+
+mod file;
+mod medium;
+mod writer;
+
+use std::future::ready;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Semaphore, oneshot};
+
+use self::file::{File, on_disk};
+pub use self::file::{Medium, OpenError};
+use self::writer::{Request, Shared, Write, Writer};
+use super::table::{Table, weight};
+use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError};
+
+/// Bytes of objects that may wait to be written; whoever comes then waits for room.
+const WAITING: u32 = 64 * 1024 * 1024;
+
+/// Objects in a redb file.
+#[derive(Debug)]
+pub struct RedbStore {
+    shared: Arc<Shared>,
+    /// Nothing once the store is being dropped.
+    requests: Mutex<Option<Sender<Request>>>,
+    room: Arc<Semaphore>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl RedbStore {
+    /// Opens the file, or makes it, readable by its owner only: it holds Secrets. Blocks while it is read and its checksums
+    /// are verified.
+    ///
+    /// # Errors
+    /// [`OpenError`] with a remedy in its message.
+    pub fn open(path: &Path, history: usize) -> Result<Self, OpenError> {
+        Self::open_over(path, history, on_disk(path.into()))
+    }
+
+    /// As [`Self::open`], over another medium than a file, which errors call `path`.
+    ///
+    /// # Errors
+    /// [`OpenError`] with a remedy in its message.
+    pub fn open_over(path: &Path, history: usize, medium: Medium) -> Result<Self, OpenError> {
+        let file = File::new(path.into(), medium);
+        let (database, revision) = file.open()?;
+        let objects = file.objects(&database, revision)?;
+        let shared = Arc::new(Shared::new(Table::new(revision, objects, history)));
+        let (requests, incoming) = channel();
+        let writer =
+            Writer { file, database: Some(database), shared: Arc::clone(&shared), unsettled: Vec::new() };
+        let writer = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || writer.serve(&incoming))
+            .map_err(|error| OpenError::Io { path: path.into(), reason: error.to_string() })?;
+        let room = Arc::new(Semaphore::new(WAITING as usize));
+        Ok(Self { shared, requests: Mutex::new(Some(requests)), room, writer: Some(writer) })
+    }
+
+    fn send(&self, request: Request) -> Result<(), StoreError> {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = requests.as_ref().is_some_and(|requests| requests.send(request).is_ok());
+        if sent { Ok(()) } else { Err(ended()) }
+    }
+
+    async fn request(&self, key: Key, object: Option<Value>, expect: Expect) -> Result<Entry, StoreError> {
+        let share = object.as_ref().map_or(0, weight).min(WAITING as usize);
+        let share = u32::try_from(share).unwrap_or(WAITING);
+        let room = Arc::clone(&self.room).acquire_many_owned(share).await.map_err(|_| ended())?;
+        let (answer, answered) = oneshot::channel();
+        self.send(Request::Write(Write { key, object, expect, answer, room }))?;
+        answered.await.unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+fn ended() -> StoreError {
+    StoreError::Unavailable("its writer has ended".into())
+}
+
+impl Drop for RedbStore {
+    fn drop(&mut self) {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = self.writer.take() {
+            // It panics only where redb does; the file is consistent either way.
+            drop(writer.join());
+        }
+    }
+}
+
+impl Store for RedbStore {
+    /// An fsync on a disk that others keep busy; 190 ms were seen.
+    fn latency(&self) -> Duration {
+        Duration::from_millis(230)
+    }
+
+    fn get<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Entry>> {
+        Box::pin(ready(Ok(self.shared.table().get(key).cloned())))
+    }
+
+    fn list<'a>(&'a self, scope: Scope<'a>, at: Option<u64>) -> Answer<'a, Listing> {
+        Box::pin(ready(self.shared.table().list(scope, at)))
+    }
+
+    fn put(&self, key: Key, object: Value, expect: Expect) -> Answer<'_, Entry> {
+        Box::pin(self.request(key, Some(object), expect))
+    }
+
+    fn delete(&self, key: Key, revision: u64) -> Answer<'_, Entry> {
+        Box::pin(self.request(key, None, Expect::Revision(revision)))
+    }
+
+    fn revision(&self) -> u64 {
+        self.shared.table().revision()
+    }
+
+    fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
+        self.shared.table().changes(after)
+    }
+
+    fn signal(&self) -> &Arc<Signal> {
+        &self.shared.signal
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            history: self.shared.table().remembered(),
+            commits: self.shared.commits.load(Ordering::Relaxed),
+            committed_writes: self.shared.committed_writes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn health(&self) -> Result<(), String> {
+        let trouble = self.shared.trouble().clone();
+        match trouble {
+            None => Ok(()),
+            Some(reason) => {
+                // Nobody may write any more; so whoever asks makes the writer look again.
+                drop(self.send(Request::Look));
+                Err(reason)
+            }
+        }
+    }
+}
