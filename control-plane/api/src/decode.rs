@@ -2,12 +2,12 @@
 //!
 //! The same checks run on what a patch leaves behind. Unknown and repeated fields follow `fieldValidation`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::json::{self, Node};
 use crate::kinds::{Kind, Subresource};
 use crate::options::FieldValidation;
-use crate::schema::{self, Type};
+use crate::schema::{self, Shape, Type};
 use crate::status::{ApiError, Cause};
 use crate::typed;
 
@@ -78,6 +78,19 @@ pub fn decode(
     validation: FieldValidation,
     dialect: Dialect,
 ) -> Result<Decoded, ApiError> {
+    decode_after(Vec::new(), expected, body, validation, dialect)
+}
+
+/// As [`decode`], where `problems` were found on the way to JSON: they count as unknown fields do, and come first.
+///
+/// Errors: as [`decode`].
+pub fn decode_after(
+    mut problems: Vec<String>,
+    expected: Expected,
+    body: &[u8],
+    validation: FieldValidation,
+    dialect: Dialect,
+) -> Result<Decoded, ApiError> {
     let node = json::parse(body).map_err(|why| unrecognized(expected, body, &why))?;
     let (api_version, kind) = type_of(expected, &node).map_err(|why| unrecognized(expected, body, &why))?;
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
@@ -101,12 +114,13 @@ pub fn decode(
             expected.api_version()
         )));
     }
+    problems.extend(typed.problems);
     let warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
-        FieldValidation::Warn => typed.problems,
-        FieldValidation::Strict if typed.problems.is_empty() => Vec::new(),
+        FieldValidation::Warn => problems,
+        FieldValidation::Strict if problems.is_empty() => Vec::new(),
         FieldValidation::Strict => {
-            return Err(refuse(&format!("strict decoding error: {}", typed.problems.join(", "))));
+            return Err(refuse(&format!("strict decoding error: {}", problems.join(", "))));
         }
     };
     Ok(Decoded { object: stamp_type(expected, typed.value), warnings })
@@ -158,6 +172,30 @@ pub fn canonical(expected: Expected, object: Value, dialect: Dialect) -> Result<
     typed::read(expected.entry(), Node::from(object), dialect == Dialect::Kube32)
         .map(|typed| stamp_type(expected, typed.value))
         .map_err(|why| ApiError::internal(&why))
+}
+
+/// An object of which only the metadata is said, with the other fields that Kubernetes prints even so: bookmarks are such.
+///
+/// Errors: 500 where the metadata is not well typed.
+pub fn empty(expected: Expected, metadata: Value, dialect: Dialect) -> Result<Value, ApiError> {
+    let mut object = canonical(expected, json!({"metadata": metadata}), dialect)?;
+    fill_required(expected.entry(), &mut object);
+    Ok(object)
+}
+
+/// Prints what a type requires and nobody said as `null`, as Go does.
+fn fill_required(entry: &Type, object: &mut Value) {
+    let Value::Object(map) = object else { return };
+    for name in &entry.required {
+        map.entry(*name).or_insert(Value::Null);
+    }
+    for (name, field) in &entry.fields {
+        if let (Shape::Object(inner), Some(value)) = (&field.shape, map.get_mut(*name))
+            && let Some(inner) = schema::find(inner)
+        {
+            fill_required(inner, value);
+        }
+    }
 }
 
 /// `apiVersion` and `kind` of a body; where they are missing they are the endpoint's.

@@ -19,8 +19,18 @@ pub fn version() -> Value {
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
         "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "platform": platform(),
     })
+}
+
+/// Operating system and architecture by the names that Kubernetes' clients know.
+fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
 }
 
 /// `/api`; `server_address` is the address and port that clients reach the server at.

@@ -84,6 +84,12 @@ pub(crate) fn parse(body: &[u8]) -> Result<Node, String> {
     }
 }
 
+/// Why bytes are no JSON, as Go says it; nothing when they are. Go reads bytes, so one outside ASCII stands for a character alone.
+pub fn syntax_error(bytes: &[u8]) -> Option<String> {
+    let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+    parse(text.as_bytes()).err()
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -23,5 +23,6 @@ mod typed;
 pub mod views;
 
 pub use decode::{Decoded, Dialect, Expected};
+pub use json::syntax_error;
 pub use kinds::Kind;
 pub use status::{ApiError, Cause, CauseReason, Reason};

@@ -2,6 +2,8 @@
 //!
 //! Read and watch parameters belong to the server; delete options to [`crate::delete`].
 
+use serde_json::Value;
+
 use crate::status::{ApiError, Cause, CauseReason, quote};
 
 /// What to do about unknown and duplicate fields in a body (`fieldValidation`).
@@ -69,12 +71,34 @@ impl WriteOptions {
                 }
             }
         }
+        let force = query.iter().any(|(key, value)| key == "force" && !value.is_empty());
+        if verb == WriteVerb::Patch && force {
+            causes.push(Cause::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        causes.extend(field_manager_causes(query));
         if causes.is_empty() {
             Ok(options)
         } else {
             Err(ApiError::invalid_for("meta.k8s.io", verb.options_kind(), "", causes))
         }
     }
+}
+
+/// The longest name of a field manager, in bytes.
+const FIELD_MANAGER: usize = 128;
+
+/// What is wrong with `fieldManager`; the name itself is not kept.
+fn field_manager_causes(query: &[(String, String)]) -> Vec<Cause> {
+    let Some((_, manager)) = query.iter().find(|(key, _)| key == "fieldManager") else { return Vec::new() };
+    let mut causes = Vec::new();
+    if manager.len() > FIELD_MANAGER {
+        causes.push(Cause::too_long("fieldManager", FIELD_MANAGER));
+    }
+    if let Some(letter) = manager.chars().find(|letter| letter.is_control()) {
+        let why = format!("should only contain printable characters, found {letter:?}");
+        causes.push(Cause::invalid("fieldManager", &Value::from(manager.as_str()), &why));
+    }
+    causes
 }
 
 /// The cause for dry-run values of which one is not `All`; they are printed as Go prints a list.

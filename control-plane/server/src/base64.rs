@@ -26,6 +26,12 @@ pub fn encode_standard(bytes: &[u8]) -> String {
     text
 }
 
+/// The first byte of a text that is no url-safe base64 without padding, as Go counts; nothing when it is some.
+pub fn fault(text: &str) -> Option<usize> {
+    let stray = text.bytes().position(|letter| !LETTERS.contains(&letter));
+    stray.or_else(|| (text.len() % 4 == 1).then(|| text.len() - 1))
+}
+
 /// Text as bytes; nothing for other letters.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();

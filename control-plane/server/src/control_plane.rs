@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use control_plane_api::kinds;
+use control_plane_api::{decode, kinds};
 use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -135,17 +135,37 @@ impl ControlPlane {
     }
 }
 
-/// Makes the namespaces that are always there.
+/// The address that Kubernetes' clients inside a cluster expect the API at.
+const OWN_ADDRESS: &str = "10.96.0.1";
+
+/// Makes what is always there: the namespaces, and the service by which the API itself is found.
 async fn bootstrap(service: &Service) -> anyhow::Result<()> {
-    let user = User::master("system:control-plane");
-    let kind = kinds::by_resource("namespaces").context("namespaces are not served")?;
     for name in NAMESPACES {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        match service.create(&user, kind, None, namespace, false).await {
-            Ok(_) => {}
-            Err(error) if error.code == 409 => {}
-            Err(error) => anyhow::bail!("namespace {name} cannot be made: {}", error.message),
-        }
+        make(service, "namespaces", None, json!({"metadata": {"name": name}})).await?;
     }
-    Ok(())
+    let port = service.config.listen.port();
+    let own = json!({
+        "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {
+            "clusterIP": OWN_ADDRESS,
+            "ports": [{"name": "https", "port": 443, "targetPort": port.max(1)}],
+        },
+    });
+    make(service, "services", Some("default"), own).await
+}
+
+async fn make(
+    service: &Service,
+    resource: &str,
+    namespace: Option<&str>,
+    object: serde_json::Value,
+) -> anyhow::Result<()> {
+    let user = User::master("system:control-plane");
+    let kind = kinds::by_resource(resource).with_context(|| format!("{resource} are not served"))?;
+    let object = decode::canonical(kind.into(), object, service.config.dialect)?;
+    match service.create(&user, kind, namespace, object, false).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code == 409 => Ok(()),
+        Err(error) => anyhow::bail!("{resource} that are always there cannot be made: {}", error.message),
+    }
 }

@@ -108,11 +108,19 @@ pub struct ApiError {
     pub message: String,
     /// What it was about; `None` leaves the field out.
     pub details: Option<Box<Details>>,
+    /// Where a list can go on all the same; empty where it cannot.
+    pub continue_token: String,
 }
 
 impl ApiError {
     fn new(code: u16, reason: Reason, message: impl Into<String>, details: Option<Details>) -> Self {
-        Self { code, reason, message: message.into(), details: details.map(Box::new) }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: details.map(Box::new),
+            continue_token: String::new(),
+        }
     }
 
     /// 404 for an absent object.
@@ -322,6 +330,15 @@ impl ApiError {
         Self::new(410, Reason::Expired, message, None)
     }
 
+    /// 410 for a continue token whose revision is forgotten; `token` goes on with the newest objects instead.
+    pub fn expired_page(token: &str) -> Self {
+        const MESSAGE: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
+            new list without the continue parameter, or use the continue token in this response to retrieve the remainder of \
+            the results. Continuing with the provided token results in an inconsistent list - objects that were created, \
+            modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+        Self { continue_token: token.to_owned(), ..Self::expired(MESSAGE) }
+    }
+
     /// 504 for a list at a resourceVersion that is not reached yet.
     pub fn future_version(wanted: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
@@ -373,6 +390,9 @@ impl ApiError {
         });
         if self.reason != Reason::Unknown {
             status["reason"] = json!(self.reason.as_str());
+        }
+        if !self.continue_token.is_empty() {
+            status["metadata"]["continue"] = json!(self.continue_token);
         }
         if let Some(about) = &self.details {
             status["details"] = about.to_value();

@@ -44,7 +44,10 @@ impl IncludeObject {
             other => {
                 let why = "must be 'Metadata', 'Object', 'None', or empty";
                 let cause = Cause::invalid("includeObject", &json!(other), why);
-                Err(ApiError::bad_request(format!("{}: {}", cause.field, cause.message)))
+                Err(ApiError::bad_request(format!(
+                    "Unable to convert to Table as requested: {}: {}",
+                    cause.field, cause.message
+                )))
             }
         }
     }

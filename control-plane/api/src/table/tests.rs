@@ -338,6 +338,6 @@ fn include_object_parameter() {
     assert_eq!(parse("Object"), Ok(IncludeObject::Object));
     assert_eq!(
         parse("x").unwrap_err().message,
-        "includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty"
+        "Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty"
     );
 }

@@ -7,6 +7,7 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, Limited};
 use serde_json::Value;
+use serde_saphyr::DuplicateKeyPolicy;
 
 use super::MAX_BODY;
 
@@ -32,26 +33,54 @@ pub fn media_type(headers: &HeaderMap) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
+/// A body as JSON.
+#[derive(Debug)]
+pub struct Json {
+    /// The text.
+    pub text: Bytes,
+    /// What was lost on the way: a key that YAML holds twice, of which the last stays.
+    pub problem: Option<String>,
+}
+
 /// The body of a POST, PUT or DELETE as JSON.
 ///
 /// # Errors
 /// 415 for another media type, 400 for YAML that cannot be read.
-pub fn to_json(headers: &HeaderMap, body: Bytes) -> Result<Bytes, ApiError> {
-    match media_type(headers).as_str() {
-        "" | "*/*" | "application/json" => Ok(body),
-        "application/yaml" => yaml(&body),
-        "application/vnd.kubernetes.protobuf" => protobuf::to_json(&body).map(Into::into),
-        _ => Err(ApiError::unsupported_media_type(ACCEPTED)),
-    }
+pub fn to_json(headers: &HeaderMap, body: Bytes) -> Result<Json, ApiError> {
+    let text = match media_type(headers).as_str() {
+        "" | "*/*" | "application/json" => body,
+        "application/yaml" => return yaml(&body),
+        "application/vnd.kubernetes.protobuf" => protobuf::to_json(&body).map(Into::into)?,
+        _ => return Err(ApiError::unsupported_media_type(ACCEPTED)),
+    };
+    Ok(Json { text, problem: None })
 }
 
-fn yaml(body: &[u8]) -> Result<Bytes, ApiError> {
+fn yaml(body: &[u8]) -> Result<Json, ApiError> {
     let refuse = |why: String| ApiError::bad_request(format!("error converting YAML to JSON: yaml: {why}"));
     let text = std::str::from_utf8(body).map_err(|error| refuse(error.to_string()))?;
-    let options = serde_saphyr::options! { strict_booleans: true };
-    let value: Value =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| refuse(error.to_string()))?;
-    Ok(value.to_string().into())
+    let read = |duplicate_keys| {
+        let options = serde_saphyr::options! { strict_booleans: true, duplicate_keys: duplicate_keys };
+        serde_saphyr::from_str_with_options::<Value>(text, options)
+    };
+    let (value, problem) = match read(DuplicateKeyPolicy::Error) {
+        Ok(value) => (value, None),
+        Err(error) => match duplicate(&error) {
+            Some(problem) => {
+                let lenient = read(DuplicateKeyPolicy::LastWins);
+                (lenient.map_err(|error| refuse(error.to_string()))?, Some(problem))
+            }
+            None => return Err(refuse(error.to_string())),
+        },
+    };
+    Ok(Json { text: value.to_string().into(), problem })
+}
+
+/// What Kubernetes says of a key that occurs twice, where this error is about one.
+fn duplicate(error: &serde_saphyr::Error) -> Option<String> {
+    let bare = error.without_snippet();
+    let serde_saphyr::Error::DuplicateMappingKey { key: Some(key), location } = bare else { return None };
+    Some(format!("yaml: unmarshal errors:\n  line {}: key \"{key}\" already set in map", location.line()))
 }
 
 #[cfg(test)]
@@ -64,7 +93,15 @@ mod tests {
             headers.insert(CONTENT_TYPE, media.parse().unwrap());
         }
         let converted = to_json(&headers, Bytes::from_static(body.as_bytes()));
-        converted.map(|body| String::from_utf8(body.to_vec()).unwrap()).map_err(|error| error.code)
+        converted.map(|body| String::from_utf8(body.text.to_vec()).unwrap()).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn a_key_that_yaml_holds_twice_is_told_of() {
+        let read = yaml(b"x: 1\nm: {name: a, name: b}\n").unwrap();
+        let problem = "yaml: unmarshal errors:\n  line 2: key \"name\" already set in map";
+        assert_eq!(read.problem.as_deref(), Some(problem));
+        assert!(yaml(b"x: 1").unwrap().problem.is_none());
     }
 
     #[test]
@@ -77,7 +114,7 @@ mod tests {
             Ok(r#"{"a":{"n":5,"on":"yes"},"b":[true,"x"]}"#.into())
         );
         assert_eq!(convert("application/yaml", "a: [1"), Err(400));
-        assert_eq!(convert("application/yaml", "a: 1\na: 2"), Err(400));
+        assert_eq!(convert("application/yaml", "a: 1\na: 2"), Ok(r#"{"a":2}"#.into()));
         assert_eq!(convert("text/plain", "{}"), Err(415));
         assert_eq!(convert("application/vnd.kubernetes.protobuf", "k8s"), Err(400));
     }

@@ -58,7 +58,11 @@ pub async fn dispatch(
     }
     let method = call.head.method.as_str().to_ascii_lowercase();
     seen.path = route.label();
-    seen.decided(Path { method: &method, path: call.head.uri.path() }.authorize(&call.user))?;
+    if let Err(error) =
+        seen.decided(Path { method: &method, path: call.head.uri.path() }.authorize(&call.user))
+    {
+        return Ok(respond::denied(&error));
+    }
     if route == Route::Nothing {
         return Ok(health::not_found());
     }
@@ -151,7 +155,9 @@ async fn resource(
         name: target.name.as_deref().or(selected).unwrap_or_default(),
         node_selected: filter.as_ref().and_then(|filter| filter.required("spec.nodeName")),
     };
-    seen.decided(authorize(&call.user, &asked))?;
+    if let Err(error) = seen.decided(authorize(&call.user, &asked)) {
+        return Ok(respond::denied(&error));
+    }
     match (action, filter) {
         (Action::Get, _) => read::get(service, call, target).await,
         (Action::List, Some(filter)) => read::list(service, call, target, &filter).await,

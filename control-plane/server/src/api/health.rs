@@ -116,7 +116,7 @@ pub async fn answer(
             return not_found();
         };
         return match check.run(service).await {
-            Ok(()) => respond::text(200, "ok".into()),
+            Ok(()) => respond::word("ok"),
             Err(why) => respond::text(500, format!("internal server error: {why}\n")),
         };
     }

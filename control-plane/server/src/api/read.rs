@@ -9,7 +9,7 @@ use control_plane_api::table::IncludeObject;
 use http::Response;
 
 use super::handler::Call;
-use super::negotiate::{self, Accepted};
+use super::negotiate::{self, Accepted, Form};
 use super::path::Target;
 use super::query::{self, ListOptions, Start};
 use super::view::View;
@@ -30,7 +30,10 @@ pub fn view(
     list: bool,
 ) -> Result<(View, Accepted), ApiError> {
     let accepted = negotiate::accept(call.accept(), list)?;
-    let include = IncludeObject::parse(&call.query)?;
+    let include = match accepted.form {
+        Form::Table(_) => IncludeObject::parse(&call.query)?,
+        Form::Object | Form::Partial(_) => IncludeObject::default(),
+    };
     let view = View { kind: target.kind, form: accepted.form, include, clock: Arc::clone(&service.clock) };
     Ok((view, accepted))
 }

@@ -40,11 +40,24 @@ pub fn error(error: &ApiError) -> Response<Body> {
     response
 }
 
-/// Plain text.
-pub fn text(status: u16, text: String) -> Response<Body> {
-    let mut response = response(status, "text/plain; charset=utf-8", text.into());
+/// A refusal of authorization.
+pub fn denied(error: &ApiError) -> Response<Body> {
+    no_sniffing(self::error(error))
+}
+
+fn no_sniffing(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert("X-Content-Type-Options", HeaderValue::from_static("nosniff"));
     response
+}
+
+/// A word about one health check.
+pub fn word(text: &'static str) -> Response<Body> {
+    response(200, "text/plain; charset=utf-8", text.into())
+}
+
+/// Plain text.
+pub fn text(status: u16, text: String) -> Response<Body> {
+    no_sniffing(response(status, "text/plain; charset=utf-8", text.into()))
 }
 
 /// Metrics in Prometheus' text format.

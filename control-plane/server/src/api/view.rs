@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use control_plane_api::table::{self, IncludeObject};
-use control_plane_api::{Kind, views};
+use control_plane_api::{Dialect, Kind, decode, views};
 use serde_json::{Map, Value, json};
 
 use super::negotiate::Form;
+use crate::base64;
 use crate::clock::Clock;
 use crate::service::Page;
 
@@ -73,12 +74,13 @@ impl View {
     pub fn bookmark(&self, revision: u64, complete: bool) -> Value {
         let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
         if complete {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            metadata["annotations"] = json!({
+                "k8s.io/initial-events-end": "true",
+                "kubernetes.io/initial-events-list-blueprint": self.blueprint(),
+            });
         }
         match self.form {
-            Form::Object => {
-                json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata})
-            }
+            Form::Object => self.empty(metadata),
             Form::Table(version) => json!({
                 "kind": "Table",
                 "apiVersion": format!("meta.k8s.io/{version}"),
@@ -94,8 +96,33 @@ impl View {
         }
     }
 
+    /// An object that says nothing but its metadata, with the fields that Kubernetes prints even so.
+    fn empty(&self, metadata: Value) -> Value {
+        let bare =
+            json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
+        decode::empty(self.kind.into(), bare["metadata"].clone(), Dialect::Kubernetes).unwrap_or(bare)
+    }
+
+    /// The empty list from which a client can make a list of the initial objects.
+    fn blueprint(&self) -> String {
+        let (kind, api_version) = match self.form {
+            Form::Object | Form::Table(_) => (self.kind.list_kind, self.kind.api_version()),
+            Form::Partial(version) => ("PartialObjectMetadataList", format!("meta.k8s.io/{version}")),
+        };
+        let list = format!(
+            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{}},\"items\":null}}\n"
+        );
+        base64::encode_standard(list.as_bytes())
+    }
+
     fn table(&self, shown: &Value, version: &str) -> Value {
-        versioned(table::table(self.kind, shown, self.clock.wall(), self.include), version)
+        let mut table = versioned(table::table(self.kind, shown, self.clock.wall(), self.include), version);
+        if self.include == IncludeObject::Metadata {
+            for row in table["rows"].as_array_mut().into_iter().flatten() {
+                row["object"]["apiVersion"] = json!(format!("meta.k8s.io/{version}"));
+            }
+        }
+        table
     }
 }
 

@@ -6,7 +6,7 @@ use control_plane_api::delete::DeleteOptions;
 use control_plane_api::options::{WriteOptions, WriteVerb};
 use control_plane_api::patch::PatchType;
 use control_plane_api::status;
-use control_plane_api::{ApiError, Kind, kinds};
+use control_plane_api::{ApiError, Decoded, Kind, kinds};
 use http::Response;
 use serde_json::{Value, json};
 
@@ -36,6 +36,17 @@ impl Target {
     }
 }
 
+fn decoded(
+    service: &Service,
+    target: &Target,
+    options: &WriteOptions,
+    body: body::Json,
+) -> Result<Decoded, ApiError> {
+    let problems = body.problem.into_iter().collect();
+    let (validation, dialect) = (options.field_validation, service.config.dialect);
+    decode::decode_after(problems, target.expected(), &body.text, validation, dialect)
+}
+
 /// POST to a collection, or to `binding` and `eviction`.
 pub async fn create(
     service: &Service,
@@ -46,7 +57,7 @@ pub async fn create(
     let (view, accepted) = read::view(service, call, target, false)?;
     let options = WriteOptions::parse(WriteVerb::Create, &call.query)?;
     let body = body::to_json(&call.head.headers, body::read(body).await?)?;
-    let decoded = decode::decode(target.expected(), &body, options.field_validation, service.config.dialect)?;
+    let decoded = decoded(service, target, &options, body)?;
     let (namespace, name) = (target.namespace.as_deref(), target.name.as_deref());
     let shown = match (target.kind.resource, target.subresource.as_deref()) {
         ("pods", Some("binding")) => {
@@ -159,7 +170,7 @@ pub async fn update(
     read::view(service, call, target, false)?;
     let options = WriteOptions::parse(WriteVerb::Update, &call.query)?;
     let body = body::to_json(&call.head.headers, body::read(body).await?)?;
-    let decoded = decode::decode(target.expected(), &body, options.field_validation, service.config.dialect)?;
+    let decoded = decoded(service, target, &options, body)?;
     let written = service.update(&call.user, target.door(), decoded.object, options.dry_run).await?;
     answer(service, call, target, &Written { warnings: decoded.warnings, ..written })
 }
@@ -196,7 +207,7 @@ fn answer(
 
 async fn delete_options(call: &Call, body: Body) -> Result<DeleteOptions, ApiError> {
     let body = body::to_json(&call.head.headers, body::read(body).await?)?;
-    DeleteOptions::parse(&body, &call.query)
+    DeleteOptions::parse(&body.text, &call.query)
 }
 
 /// DELETE of one object.

@@ -22,8 +22,6 @@ pub struct Page {
 }
 
 const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
-const TOKEN_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
-                             new list without the continue parameter.";
 
 impl Service {
     /// One object in its stored form, at least as new as `not_older_than`.
@@ -69,13 +67,15 @@ impl Service {
                 (Some(*revision), options.limit)
             }
             At::Continue(token) => {
-                self.reached(token.revision)?;
-                (Some(token.revision), options.limit)
+                self.reached(token.revision.unwrap_or(0))?;
+                (token.revision, options.limit)
             }
         };
         let listing =
             self.store.list(filter.scope(), at).await.map_err(|error| match (&error, &options.at) {
-                (StoreError::Compacted { .. }, At::Continue(_)) => ApiError::expired(TOKEN_TOO_OLD),
+                (StoreError::Compacted { .. }, At::Continue(token)) => {
+                    ApiError::expired_page(&token.inconsistent().encode())
+                }
                 (StoreError::Compacted { .. }, _) => ApiError::expired(TOO_OLD),
                 _ => store_failed(&error),
             })?;
