@@ -128,3 +128,46 @@ fn a_kill_under_load_loses_nothing_and_uses_no_version_again() {
     }
     assert!(acknowledged.len() >= 300);
 }
+
+/// No room for another write: a clear 5xx, reads go on, and what was acknowledged is there when there is room again.
+#[test]
+fn a_full_disk_is_told_and_reads_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // A file size limit stands for the disk: writes beyond it fail.
+    let plane = Plane::limited(dir.path(), &["--store", "redb"], 8 * 1024);
+    let value = "x".repeat(100_000);
+    let mut acknowledged = Vec::new();
+    let refused = (0..500).find_map(|n| {
+        let mut body = map(&format!("m{n}"));
+        body["data"]["k"] = json!(value);
+        let answer = plane.admin.post(MAPS, &body);
+        if answer.code != 201 {
+            return Some(answer);
+        }
+        acknowledged.push(answer.is(201));
+        None
+    });
+    let refused = refused.expect("50 MB fit where 8 MiB do");
+    assert!((500..600).contains(&refused.code), "{} {}", refused.code, refused.text());
+    let status = refused.is(refused.code);
+    assert_eq!(status["kind"], "Status", "{}", refused.text());
+    assert!(status["message"].as_str().is_some_and(|message| message.len() > 10), "{status}");
+    assert!(!acknowledged.is_empty());
+    for n in 0..3 {
+        // A small one may still fit.
+        let answer = plane.admin.post(MAPS, &map(&format!("more-{n}")));
+        match answer.code {
+            201 => acknowledged.push(answer.is(201)),
+            code => assert!((500..600).contains(&code), "{code} {}", answer.text()),
+        }
+        assert_eq!(plane.admin.get(MAPS).is(200)["items"].as_array().unwrap().len(), acknowledged.len());
+    }
+    assert_eq!(plane.admin.get("/livez").code, 200);
+    drop(plane);
+    let plane = Plane::plain(dir.path(), &["--store", "redb"]);
+    for written in &acknowledged {
+        let name = written["metadata"]["name"].as_str().unwrap();
+        assert_eq!(&plane.admin.get(&format!("{MAPS}/{name}")).is(200), written);
+    }
+    plane.admin.post(MAPS, &map("room-again")).is(201);
+}

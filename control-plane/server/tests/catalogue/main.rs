@@ -14,3 +14,4 @@ mod minting;
 mod node_authorisation;
 mod observable;
 mod plane;
+mod verbs;

@@ -47,10 +47,25 @@ impl Plane {
         plane
     }
 
+    /// Starts it with plain HTTP where no file may grow beyond `kibibytes`: writes beyond fail, as on a full disk.
+    #[track_caller]
+    pub fn limited(dir: &Path, flags: &[&str], kibibytes: u32) -> Self {
+        let mut shell = Command::new("bash");
+        let script = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec \"$@\"");
+        shell.args(["-c", &script, "limited", env!("CARGO_BIN_EXE_control-plane")]);
+        let flags = ["--plain-http"].iter().chain(flags).map(|&flag| flag.to_owned());
+        Self::run(shell, dir, flags.collect())
+    }
+
     #[track_caller]
     fn start(dir: &Path, flags: Vec<String>) -> Self {
+        Self::run(Command::new(env!("CARGO_BIN_EXE_control-plane")), dir, flags)
+    }
+
+    #[track_caller]
+    fn run(mut command: Command, dir: &Path, flags: Vec<String>) -> Self {
         let log = std::fs::File::options().create(true).append(true).open(dir.join("stderr.log")).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_control-plane"))
+        let mut child = command
             .args(["--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
             .args(&flags)
