@@ -51,6 +51,8 @@ pub(crate) struct Field {
     pub(crate) go_name: Option<&'static str>,
     pub(crate) default: Option<Value>,
     pub(crate) omit_zero: bool,
+    /// An empty text is kept.
+    pub(crate) keep_empty: bool,
     /// The protobuf field number; more than one where the field lies in messages that JSON inlines.
     pub(crate) numbers: Vec<u32>,
     pub(crate) null_when_unset: bool,
@@ -142,6 +144,7 @@ fn parse_field(name: &'static str, text: &'static str) -> Field {
         go_name: None,
         default: None,
         omit_zero: false,
+        keep_empty: false,
         numbers: Vec::new(),
         null_when_unset: false,
     };
@@ -158,6 +161,7 @@ fn parse_field(name: &'static str, text: &'static str) -> Field {
             "default" => field.default = serde_json::from_str(value).ok(),
             "pb" => field.numbers = value.split('.').filter_map(|number| number.parse().ok()).collect(),
             "omitzero" => field.omit_zero = true,
+            "keepempty" => field.keep_empty = true,
             "null" => field.null_when_unset = true,
             _ => {}
         }
@@ -202,7 +206,17 @@ mod tests {
             for word in line.split(' ').skip(2) {
                 let flag = word.split('=').next().unwrap();
                 let known = [
-                    "list", "keys", "map", "merge", "strategy", "enum", "go", "default", "omitzero", "null",
+                    "list",
+                    "keys",
+                    "map",
+                    "merge",
+                    "strategy",
+                    "enum",
+                    "go",
+                    "default",
+                    "omitzero",
+                    "keepempty",
+                    "null",
                     "pb",
                 ];
                 assert!(known.contains(&flag), "{line}");

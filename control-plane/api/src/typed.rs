@@ -242,7 +242,7 @@ fn keep(values: &mut Map<String, Value>, entry: &Type, field: &Field, value: Opt
         (Value::Bool(flag), _) => field.omit_zero && !flag,
         (_, _) => false,
     };
-    if empty && !entry.required.contains(&field.name) {
+    if empty && !field.keep_empty && !entry.required.contains(&field.name) {
         values.remove(field.name);
     } else {
         values.insert(field.name.to_owned(), value);

@@ -29,7 +29,7 @@ fn every_recorded_body_is_taken() {
         if kind.is_stored() {
             let now = "2026-11-29T12:00:00Z".parse().unwrap();
             let context = Context { now, dialect: Dialect::Kubernetes, eviction_seconds: Some(300) };
-            let identity = Identity { uid: "u", name_suffix: "abcde", cluster_ip: None };
+            let identity = Identity { uid: "u", name_suffix: "abcde", cluster_ip: None, classes: &[] };
             let namespace = kind.namespaced.then_some("default");
             let made = strategy::prepare_create(kind, namespace, object, &identity, &context).unwrap();
             assert_eq!(made["metadata"]["uid"], "u", "{resource}");

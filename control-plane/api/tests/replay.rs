@@ -99,6 +99,7 @@ impl Exchange {
             uid: recorded("/metadata/uid"),
             name_suffix: &name[name.len().saturating_sub(5)..],
             cluster_ip: Some(recorded("/spec/clusterIP")),
+            classes: &[],
         };
         let namespace = self.namespace.as_deref();
         let created =

@@ -143,6 +143,9 @@ async fn bootstrap(service: &Service) -> anyhow::Result<()> {
     for name in NAMESPACES {
         make(service, "namespaces", None, json!({"metadata": {"name": name}})).await?;
     }
+    for class in control_plane_api::strategy::system_classes() {
+        make(service, "priorityclasses", None, class).await?;
+    }
     let port = service.config.listen.port();
     let own = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},

@@ -44,6 +44,8 @@ pub struct Kind {
     pub categories: &'static [&'static str],
     /// Whether objects live in a namespace.
     pub namespaced: bool,
+    /// Whether objects count the changes of what they want in `metadata.generation`.
+    pub generation: bool,
     /// Subresources in alphabetical order.
     pub subresources: &'static [Subresource],
     /// Verbs of the main resource; `create` alone marks a kind that is answered but never stored.

@@ -20,6 +20,9 @@ pub(super) fn name_check(kind: &Kind) -> Check {
     match kind.resource {
         "namespaces" => names::dns_label,
         "services" => names::dns_1035_label,
+        "apiservices" | "clusterrolebindings" | "clusterroles" | "rolebindings" | "roles" => {
+            names::path_segment
+        }
         _ => names::dns_subdomain,
     }
 }
@@ -218,4 +221,34 @@ pub(super) fn validate_update(old: &Value, new: &Value, causes: &mut Vec<Cause>)
     }
     validate_maps(new.get("metadata").unwrap_or(&Value::Null), "metadata", causes);
     validate_owners(new, causes);
+}
+
+/// Checks a label selector at `path`.
+pub(super) fn validate_selector(selector: &Value, path: &str, causes: &mut Vec<Cause>) {
+    if let Some(labels) = json::object(selector, &["matchLabels"]) {
+        validate_labels(labels, &format!("{path}.matchLabels"), causes);
+    }
+    for (index, expression) in json::list(selector, &["matchExpressions"]).iter().enumerate() {
+        let path = format!("{path}.matchExpressions[{index}]");
+        let values = json::list(expression, &["values"]).len();
+        match json::text(expression, &["operator"]) {
+            "In" | "NotIn" if values == 0 => {
+                let why = "must be specified when `operator` is 'In' or 'NotIn'";
+                causes.push(Cause::required(format!("{path}.values"), why));
+            }
+            "Exists" | "DoesNotExist" if values > 0 => {
+                let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                causes.push(Cause::forbidden(format!("{path}.values"), why));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => {
+                let why = "not a valid selector operator";
+                causes.push(Cause::invalid(format!("{path}.operator"), &json!(other), why));
+            }
+        }
+        let key = json::text(expression, &["key"]);
+        for why in names::qualified(key) {
+            causes.push(Cause::invalid(format!("{path}.key"), &json!(key), &why));
+        }
+    }
 }

@@ -4,13 +4,22 @@
 //! Objects come typed from [`crate::decode`] or [`crate::patch`]; what comes out is ready to be written. The store
 //! sets the resourceVersion and holds the write to the version it was prepared from.
 
+mod endpoints;
+mod generation;
+mod generic;
+mod go;
+mod jobs;
 mod meta;
 mod names;
 mod plain;
 mod pod;
 mod pod_defaults;
 mod pod_spec;
+mod priority;
+mod rbac;
 mod resources;
+mod rollout;
+mod service;
 mod workloads;
 
 use jiff::Timestamp;
@@ -22,6 +31,7 @@ use crate::kinds::Kind;
 use crate::status::{ApiError, Cause};
 
 pub use pod::{admit_service_account, service_account_missing};
+pub use priority::{admit_default_class, system_classes};
 
 /// What the preparation of any object depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +53,8 @@ pub struct Identity<'a> {
     pub name_suffix: &'a str,
     /// The address of a new service that asks for none; without one it has none.
     pub cluster_ip: Option<&'a str>,
+    /// The priority classes that there are, for a new pod; those of the system need not be among them.
+    pub classes: &'a [Value],
 }
 
 /// Prepares a new object. `namespace` is that of the request's path.
@@ -59,13 +71,14 @@ pub fn prepare_create(
     meta::settle_namespace(kind, namespace, &mut object)?;
     meta::fill_new(&mut object, identity, context)?;
     match kind.resource {
-        "pods" => pod::create(&mut object, context)?,
+        "pods" => pod::create(&mut object, identity, context)?,
         "deployments" | "replicasets" | "daemonsets" | "jobs" => {
             workloads::defaults(kind, &mut object);
             workloads::create(kind, &mut object);
         }
         _ => plain::create(kind, &mut object, identity),
     }
+    generation::begin(kind, &mut object);
     let mut causes = Vec::new();
     match kind.resource {
         "pods" => pod::validate(kind, &object, context, &mut causes),
@@ -163,11 +176,10 @@ pub fn prepare_update(
             pod::validate_update(kind, old, &new, context, &mut causes);
         }
         "deployments" | "replicasets" | "daemonsets" | "jobs" => {
-            workloads::defaults(kind, &mut new);
+            workloads::default_update(kind, old, &mut new);
             meta::validate_update(old, &new, &mut causes);
             workloads::validate(kind, &new, context.dialect, &mut causes);
             workloads::validate_update(kind, old, &new, &mut causes);
-            workloads::raise_generation(kind, old, &mut new, context);
         }
         _ => {
             plain::default_update(kind, old, &mut new);
@@ -175,6 +187,7 @@ pub fn prepare_update(
             plain::validate_update(kind, old, &new, &mut causes);
         }
     }
+    generation::raise(kind, old, &mut new, context);
     finish(kind, new, causes, context)
 }
 
@@ -262,4 +275,10 @@ fn finish(kind: &Kind, object: Value, causes: Vec<Cause>, context: &Context) -> 
 }
 
 #[cfg(test)]
+mod access_tests;
+#[cfg(test)]
+mod endpoints_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workload_tests;

@@ -72,6 +72,17 @@ pub(super) fn dns_1035_label(text: &str) -> Vec<String> {
     collect(text, SHORT, is_label(text) && text.starts_with(|ch: char| ch.is_ascii_lowercase()), LABEL_1035)
 }
 
+/// A name that only has to stand in a URL: roles and their bindings.
+pub(super) fn path_segment(text: &str) -> Vec<String> {
+    match text {
+        "." | ".." => vec![format!("may not be '{text}'")],
+        text => {
+            let odd = ["/", "%"].into_iter().filter(|one| text.contains(one));
+            odd.map(|one| format!("may not contain '{one}'")).collect()
+        }
+    }
+}
+
 /// A key of labels, annotations, taints or resources: `NAME` or `PREFIX/NAME`.
 pub(super) fn qualified(text: &str) -> Vec<String> {
     let parts: Vec<&str> = text.split('/').collect();
@@ -165,6 +176,7 @@ mod tests {
         let (short, long) = ("a".repeat(64), "a".repeat(254));
         check(dns_subdomain, &["a", "a.b-c.0"], &["", "A", "a_b", "-a", "a-", "a..b", &long]);
         check(dns_label, &["a", "0-a"], &["", "a.b", &short]);
+        check(path_segment, &["system:a", "A b"], &[".", "..", "a/b", "a%b"]);
         check(dns_1035_label, &["a", "a-0"], &["0a", "a.b", &short]);
         check(qualified, &["a", "A_b.c", "x.io/A"], &["", "a b", "/a", "x.io/", "X/a", "a/b/c", &short]);
         check(label_value, &["", "A_b.c", "1"], &["a b", "-a", "a!", &short]);

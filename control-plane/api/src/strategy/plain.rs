@@ -1,9 +1,9 @@
-//! Nodes, namespaces, services, leases, events, config maps, secrets: defaults, validation, immutable fields.
+//! Nodes, namespaces, leases, events, config maps, secrets: defaults, validation, immutable fields. Kinds with more to
+//! say have a module of their own, and whatever is left is kept as it is sent.
 
 use serde_json::{Value, json};
 
-use super::pod_spec::PORT;
-use super::{Context, Identity, meta, names, resources};
+use super::{Context, Identity, endpoints, generic, names, priority, rbac, resources, service};
 use crate::decode::Dialect;
 use crate::json::{self, set_default};
 use crate::kinds::Kind;
@@ -27,7 +27,7 @@ pub(super) fn create(kind: &Kind, object: &mut Value, identity: &Identity<'_>) {
             spec.insert("finalizers".to_owned(), Value::Array(finalizers));
             object["status"] = json!({"phase": "Active"});
         }
-        "services" => create_service(object, identity),
+        "services" => service::create(object, identity),
         "events" => {
             // Kubernetes keeps no order of these; readers want a namespace beside the name of what it is about.
             json::object_mut(object, &["involvedObject"]);
@@ -36,7 +36,11 @@ pub(super) fn create(kind: &Kind, object: &mut Value, identity: &Identity<'_>) {
             secret_data(object);
             set_default(json::object_mut(object, &[]), "type", "Opaque");
         }
-        _ => {}
+        "nodes" | "configmaps" | "leases" | "serviceaccounts" => {}
+        "endpoints" | "endpointslices" => endpoints::defaults(kind, object),
+        "clusterrolebindings" | "rolebindings" => rbac::defaults(object),
+        "priorityclasses" => priority::defaults(object),
+        _ => generic::create(kind, object),
     }
 }
 
@@ -52,7 +56,7 @@ pub(super) fn default_update(kind: &Kind, old: &Value, new: &mut Value) {
         }
         "services" => {
             let external = json::text(new, &["spec", "type"]) == "ExternalName";
-            default_service(new);
+            service::defaults(new);
             let spec = json::object_mut(new, &["spec"]);
             for field in ["clusterIP", "clusterIPs"] {
                 if let Some(value) = json::at(old, &["spec", field]).filter(|_| !external) {
@@ -66,7 +70,10 @@ pub(super) fn default_update(kind: &Kind, old: &Value, new: &mut Value) {
                 set_default(json::object_mut(new, &[]), "type", kind.clone());
             }
         }
-        _ => {}
+        "endpoints" | "endpointslices" => endpoints::defaults(kind, new),
+        "clusterrolebindings" | "rolebindings" => rbac::defaults(new),
+        "priorityclasses" => priority::defaults(new),
+        _ => generic::defaults(kind, new),
     }
 }
 
@@ -79,56 +86,16 @@ fn secret_data(object: &mut Value) {
     }
 }
 
-fn create_service(object: &mut Value, identity: &Identity<'_>) {
-    default_service(object);
-    let external = json::text(object, &["spec", "type"]) == "ExternalName";
-    let spec = json::object_mut(object, &["spec"]);
-    if !external {
-        if let Some(address) = identity.cluster_ip {
-            set_default(spec, "clusterIP", address);
-        }
-        if let Some(address) = spec.get("clusterIP").cloned() {
-            set_default(spec, "clusterIPs", json!([address]));
-        }
-    }
-    object["status"] = json!({"loadBalancer": {}});
-}
-
-fn default_service(object: &mut Value) {
-    let spec = json::object_mut(object, &["spec"]);
-    set_default(spec, "sessionAffinity", "None");
-    set_default(spec, "type", "ClusterIP");
-    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
-    if spec["sessionAffinity"] == "ClientIP" {
-        set_default(spec, "sessionAffinityConfig", json!({"clientIP": {"timeoutSeconds": 10_800}}));
-    }
-    if kind != "ExternalName" {
-        set_default(spec, "internalTrafficPolicy", "Cluster");
-        set_default(spec, "ipFamilies", json!(["IPv4"]));
-        set_default(spec, "ipFamilyPolicy", "SingleStack");
-    }
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        set_default(spec, "externalTrafficPolicy", "Cluster");
-    }
-    if kind == "LoadBalancer" {
-        set_default(spec, "allocateLoadBalancerNodePorts", true);
-    }
-    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
-        let number = port.get("port").cloned().unwrap_or(json!(0));
-        let port = json::object_mut(port, &[]);
-        set_default(port, "protocol", "TCP");
-        let unset = port.get("targetPort").is_none_or(|target| target == 0 || target == "");
-        if unset {
-            port.insert("targetPort".to_owned(), number);
-        }
-    }
-}
-
 /// Checks an object of one of these kinds; its metadata is checked by the caller.
 pub(super) fn validate(kind: &Kind, object: &Value, context: &Context, causes: &mut Vec<Cause>) {
     match kind.resource {
         "nodes" => validate_node(object, context.dialect, causes),
-        "services" => validate_service(object, causes),
+        "services" => service::validate(object, causes),
+        "endpoints" => endpoints::validate(object, causes),
+        "endpointslices" => endpoints::validate_slice(object, causes),
+        "clusterroles" | "roles" => rbac::validate_role(kind, object, causes),
+        "clusterrolebindings" | "rolebindings" => rbac::validate_binding(kind, object, causes),
+        "priorityclasses" => priority::validate(object, causes),
         "leases" => validate_lease(object, causes),
         "events" => validate_event(object, causes),
         "configmaps" => validate_keys(object, &["data", "binaryData"], causes),
@@ -165,6 +132,9 @@ pub(super) fn validate_update(kind: &Kind, old: &Value, new: &Value, causes: &mu
                 causes.push(Cause::invalid_text("spec.clusterIPs[0]", &shown, "may not change once set"));
             }
         }
+        "endpointslices" => endpoints::validate_slice_update(old, new, causes),
+        "clusterrolebindings" | "rolebindings" => rbac::validate_binding_update(old, new, causes),
+        "priorityclasses" => priority::validate_update(old, new, causes),
         "configmaps" | "secrets" => {
             if json::flag(old, &["immutable"]) {
                 for field in ["immutable", "data", "binaryData"] {
@@ -226,86 +196,6 @@ fn validate_node(object: &Value, dialect: Dialect, causes: &mut Vec<Cause>) {
         seen.push((key, effect));
     }
     validate_node_status(object, dialect, causes);
-}
-
-fn validate_service(object: &Value, causes: &mut Vec<Cause>) {
-    let spec = object.get("spec").unwrap_or(&Value::Null);
-    let kind = json::text(spec, &["type"]);
-    let ports = json::list(spec, &["ports"]);
-    let headless = json::text(spec, &["clusterIP"]) == "None";
-    if ports.is_empty() && kind != "ExternalName" && !headless {
-        causes.push(Cause::required("spec.ports", ""));
-    }
-    if kind == "ExternalName" {
-        let name = json::text(spec, &["externalName"]);
-        if name.is_empty() {
-            causes.push(Cause::required("spec.externalName", ""));
-        } else {
-            for why in names::dns_subdomain(name) {
-                causes.push(Cause::invalid("spec.externalName", &json!(name), &why));
-            }
-        }
-    }
-    let mut named: Vec<&str> = Vec::new();
-    let mut open: Vec<(i64, &str)> = Vec::new();
-    for (index, port) in ports.iter().enumerate() {
-        let path = format!("spec.ports[{index}]");
-        let name = json::text(port, &["name"]);
-        if name.is_empty() && ports.len() > 1 {
-            causes.push(Cause::required(format!("{path}.name"), ""));
-        } else if !name.is_empty() {
-            for why in names::dns_label(name) {
-                causes.push(Cause::invalid(format!("{path}.name"), &json!(name), &why));
-            }
-            if named.contains(&name) {
-                causes.push(Cause::duplicate(format!("{path}.name"), &json!(name)));
-            }
-            named.push(name);
-        }
-        let number = json::int(port, &["port"]).unwrap_or(0);
-        if !(1..=65535).contains(&number) {
-            causes.push(Cause::invalid(format!("{path}.port"), &json!(number), PORT));
-        }
-        let protocol = json::text(port, &["protocol"]);
-        if !matches!(protocol, "SCTP" | "TCP" | "UDP") {
-            causes.push(Cause::not_supported(format!("{path}.protocol"), protocol, &["SCTP", "TCP", "UDP"]));
-        }
-        match port.get("targetPort") {
-            Some(Value::String(text)) => {
-                for why in names::port_name(text) {
-                    causes.push(Cause::invalid(format!("{path}.targetPort"), &json!(text), &why));
-                }
-            }
-            Some(target) if !(1..=65535).contains(&target.as_i64().unwrap_or(0)) => {
-                causes.push(Cause::invalid(format!("{path}.targetPort"), target, PORT));
-            }
-            Some(_) | None => {}
-        }
-        if open.contains(&(number, protocol)) {
-            let shown = format!(
-                "core.ServicePort{{Name:\"\", Protocol:{}, AppProtocol:(*string)(nil), Port:{number}, \
-                 TargetPort:intstr.IntOrString{{Type:0, IntVal:0, StrVal:\"\"}}, NodePort:0}}",
-                quote(protocol)
-            );
-            causes.push(Cause::new(
-                &path,
-                crate::status::CauseReason::Duplicate,
-                format!("Duplicate value: {shown}"),
-            ));
-        }
-        open.push((number, protocol));
-    }
-    if let Some(selector) = json::object(spec, &["selector"]) {
-        meta::validate_labels(selector, "spec.selector", causes);
-    }
-    let affinity = json::text(spec, &["sessionAffinity"]);
-    if !matches!(affinity, "ClientIP" | "None") {
-        causes.push(Cause::not_supported("spec.sessionAffinity", affinity, &["ClientIP", "None"]));
-    }
-    if !matches!(kind, "ClusterIP" | "ExternalName" | "LoadBalancer" | "NodePort") {
-        let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        causes.push(Cause::not_supported("spec.type", kind, &known));
-    }
 }
 
 fn validate_lease(object: &Value, causes: &mut Vec<Cause>) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::meta;
-use super::{Context, pod_defaults, pod_spec};
+use super::{Context, Identity, pod_defaults, pod_spec, priority};
 use crate::json;
 use crate::kinds::Kind;
 use crate::status::{ApiError, Cause, quote};
@@ -17,35 +17,14 @@ const MAY_CHANGE: &str = "pod updates may not change fields other than \
 /// Fills in a new pod: defaults, tolerations, priority and its first status.
 ///
 /// Errors: 403 for a priority that no priority class gives.
-pub(super) fn create(object: &mut Value, context: &Context) -> Result<(), ApiError> {
-    let name = json::text(object, &["metadata", "name"]).to_owned();
-    json::object_mut(object, &["spec"]);
+pub(super) fn create(object: &mut Value, identity: &Identity<'_>, context: &Context) -> Result<(), ApiError> {
+    priority::admit(object, identity.classes)?;
     let spec = &mut object["spec"];
     pod_defaults::pod_spec(spec);
     pod_defaults::pod(spec);
     if let Some(seconds) = context.eviction_seconds {
         pod_defaults::tolerations(spec, seconds);
     }
-    let class = json::text(spec, &["priorityClassName"]);
-    let priority = match class {
-        "" => 0,
-        "system-cluster-critical" => 2_000_000_000,
-        "system-node-critical" => 2_000_001_000,
-        other => {
-            let why = format!("no PriorityClass with name {other} was found");
-            return Err(ApiError::forbidden("", "pods", &name, &why));
-        }
-    };
-    if let Some(given) = json::int(spec, &["priority"])
-        && given != priority
-    {
-        let why = format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller \
-             computed {priority} from the given PriorityClass name"
-        );
-        return Err(ApiError::forbidden("", "pods", &name, &why));
-    }
-    json::object_mut(spec, &[]).insert("priority".to_owned(), json!(priority));
     let mut status = json!({"phase": "Pending", "qosClass": pod_defaults::qos_class(spec)});
     if !json::list(spec, &["schedulingGates"]).is_empty() {
         status["conditions"] = json!([{

@@ -6,46 +6,46 @@ use super::*;
 use crate::kinds;
 use crate::options::FieldValidation;
 
-fn context(dialect: Dialect) -> Context {
+pub(super) fn context(dialect: Dialect) -> Context {
     Context { now: "2026-11-29T12:00:50Z".parse().unwrap(), dialect, eviction_seconds: Some(6) }
 }
 
-fn kind(resource: &str) -> &'static Kind {
+pub(super) fn kind(resource: &str) -> &'static Kind {
     kinds::by_resource(resource).unwrap()
 }
 
-fn create_in(dialect: Dialect, resource: &str, body: Value) -> Result<Value, ApiError> {
+pub(super) fn create_in(dialect: Dialect, resource: &str, body: Value) -> Result<Value, ApiError> {
     let kind = kind(resource);
     let namespace = kind.namespaced.then_some("ns");
-    let identity = Identity { uid: "u1", name_suffix: "abcde", cluster_ip: Some("10.96.0.9") };
+    let identity = Identity { uid: "u1", name_suffix: "abcde", cluster_ip: Some("10.96.0.9"), classes: &[] };
     let body = body.to_string();
     let decoded = decode::decode(kind.into(), body.as_bytes(), FieldValidation::Strict, dialect)?;
     prepare_create(kind, namespace, decoded.object, &identity, &context(dialect))
 }
 
-fn create(resource: &str, body: Value) -> Result<Value, ApiError> {
+pub(super) fn create(resource: &str, body: Value) -> Result<Value, ApiError> {
     create_in(Dialect::Kube32, resource, body)
 }
 
 /// Expects a create to be refused with that code and message.
-fn refused(dialect: Dialect, resource: &str, body: Value, code: u16, message: &str) {
+pub(super) fn refused(dialect: Dialect, resource: &str, body: Value, code: u16, message: &str) {
     let error = create_in(dialect, resource, body).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (code, message));
 }
 
 /// Merges `change` into an object.
-fn changed(object: &Value, change: Value) -> Value {
+pub(super) fn changed(object: &Value, change: Value) -> Value {
     let mut changed = object.clone();
     json_patch::merge(&mut changed, &change);
     changed
 }
 
-fn update(resource: &str, old: &Value, change: Value) -> Result<Value, ApiError> {
+pub(super) fn update(resource: &str, old: &Value, change: Value) -> Result<Value, ApiError> {
     prepare_update(kind(resource), old, changed(old, change), &context(Dialect::Kube32))
 }
 
 /// Expects an update to be refused with a message that begins so.
-fn update_refused(resource: &str, old: &Value, change: Value, message: &str) {
+pub(super) fn update_refused(resource: &str, old: &Value, change: Value, message: &str) {
     let error = update(resource, old, change).unwrap_err();
     assert_eq!(error.code, 422);
     assert!(error.message.starts_with(message), "{}", error.message);
@@ -99,7 +99,7 @@ fn a_new_pod_is_filled_in() {
 #[test]
 fn admission_of_tolerations_can_be_switched_off() {
     let off = Context { eviction_seconds: None, ..context(Dialect::Kube32) };
-    let identity = Identity { uid: "u", name_suffix: "", cluster_ip: None };
+    let identity = Identity { uid: "u", name_suffix: "", cluster_ip: None, classes: &[] };
     let made = prepare_create(kind("pods"), Some("ns"), pod(), &identity, &off).unwrap();
     assert!(made["spec"].get("tolerations").is_none());
 }
@@ -360,13 +360,13 @@ fn deployments_are_checked() {
     let cases = [
         (
             json!({"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": "0%"}}}}),
-            "Deployment.apps \"d\" is invalid: spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when \
-             `maxSurge` is 0",
+            "Deployment.apps \"d\" is invalid: spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \
+             intstr.IntOrString{Type:0, IntVal:0, StrVal:\"\"}: may not be 0 when `maxSurge` is 0",
         ),
         (
             json!({"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": "many"}}}}),
-            "Deployment.apps \"d\" is invalid: spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"many\": a valid \
-             percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for \
+            "Deployment.apps \"d\" is invalid: spec.strategy.rollingUpdate.maxUnavailable: Invalid value: intstr.IntOrString{Type:1, IntVal:0, \
+             StrVal:\"many\"}: a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for \
              validation is '[0-9]+%')",
         ),
         (

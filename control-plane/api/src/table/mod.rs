@@ -1,10 +1,12 @@
 //! Objects as rows: the Table form that kubectl asks for, with the columns of Kubernetes 1.32, and the form that
 //! carries metadata only.
 //!
-//! Columns and cells of a kind stand side by side in one function; kinds without one get name and creation time.
+//! Columns and cells of a kind stand side by side in one function; kinds without one get name and age.
 
+mod access;
 mod events;
 mod format;
+mod network;
 mod node;
 mod pod;
 mod service;
@@ -79,6 +81,13 @@ fn printer(kind: &Kind) -> Printer {
         "jobs" => workloads::jobs(),
         "events" => events::printer(),
         "services" => service::printer(),
+        "statefulsets" => workloads::stateful_sets(),
+        "cronjobs" => workloads::cron_jobs(),
+        "endpoints" => network::endpoints(),
+        "endpointslices" => network::slices(),
+        "clusterroles" | "roles" => access::roles(),
+        "clusterrolebindings" | "rolebindings" => access::bindings(),
+        "priorityclasses" => access::priority_classes(),
         "namespaces" => Printer {
             columns: vec![
                 name_column(),
@@ -120,11 +129,8 @@ fn printer(kind: &Kind) -> Printer {
             },
         },
         _ => Printer {
-            columns: vec![name_column(), column("Created At", "date", 0, "When the object was created")],
-            cells: |object, _| {
-                let created = json::at(object, &["metadata", "creationTimestamp"]).cloned();
-                vec![name(object), created.unwrap_or_default()]
-            },
+            columns: vec![name_column(), age_column()],
+            cells: |object, now| vec![name(object), age(object, now)],
         },
     }
 }

@@ -1,9 +1,11 @@
-//! Rows of Deployments, ReplicaSets, DaemonSets and Jobs.
+//! Rows of Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs and CronJobs.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::format::{age, column, duration, labels, name_column, since, template_cells, template_columns};
+use super::format::{
+    NONE, age, column, duration, labels, name_column, or, since, template_cells, template_columns,
+};
 use super::{Column, Printer, age_column, name};
 use crate::json;
 
@@ -89,6 +91,56 @@ pub(super) fn daemon_sets() -> Printer {
             cells.push(json!(labels(object.pointer("/spec/template/spec/nodeSelector"))));
             cells.push(age(object, now));
             cells.extend(template_cells(object));
+            cells
+        },
+    }
+}
+
+pub(super) fn stateful_sets() -> Printer {
+    let [containers, images, _] = template_columns();
+    Printer {
+        columns: vec![
+            name_column(),
+            column("Ready", "string", 0, "Pods that are ready, of those wanted"),
+            age_column(),
+            containers,
+            images,
+        ],
+        cells: |object, now| {
+            let wanted = json::int(object, &["spec", "replicas"]).unwrap_or(0);
+            let ready = json!(format!("{}/{wanted}", status(object, "readyReplicas")));
+            let [containers, images, _] = template_cells(object);
+            vec![name(object), ready, age(object, now), containers, images]
+        },
+    }
+}
+
+pub(super) fn cron_jobs() -> Printer {
+    Printer {
+        columns: with_template(vec![
+            name_column(),
+            column("Schedule", "string", 0, "When jobs are made"),
+            column("Timezone", "string", 0, "The time zone of the schedule"),
+            column("Suspend", "boolean", 0, "Whether no jobs are made for now"),
+            column("Active", "integer", 0, "Jobs that are not done"),
+            column("Last Schedule", "string", 0, "Time since the last job was made"),
+            age_column(),
+        ]),
+        cells: |object, now| {
+            let spec = |field: &str| json::text(object, &["spec", field]);
+            let last = json::text(object, &["status", "lastScheduleTime"]);
+            let suspended = if json::flag(object, &["spec", "suspend"]) { "True" } else { "False" };
+            let mut cells = vec![
+                name(object),
+                json!(spec("schedule")),
+                json!(or(spec("timeZone"), NONE)),
+                json!(suspended),
+                json!(json::list(object, &["status", "active"]).len()),
+                json!(if last.is_empty() { NONE.to_owned() } else { since(last, now) }),
+                age(object, now),
+            ];
+            let template = json::at(object, &["spec", "jobTemplate"]).cloned().unwrap_or_default();
+            cells.extend(template_cells(&template));
             cells
         },
     }

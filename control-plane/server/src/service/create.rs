@@ -58,12 +58,23 @@ impl Service {
             }
             admission::admit(&self.config, reflector.snapshot(), kind, &mut object)?;
         }
+        if kind.resource == "priorityclasses" {
+            let reflector = self.fresh();
+            let classes = reflector.snapshot().list(kind.resource).map(|(_, class)| class.as_ref());
+            strategy::admit_default_class(&object, true, classes)?;
+        }
         let allocating = if kind.resource == "services" { Some(self.allocating.lock().await) } else { None };
         let address = allocating.as_ref().and_then(|_| free_address(self.fresh().snapshot()));
+        let classes = if kind.resource == "pods" { self.priority_classes() } else { Vec::new() };
         let mut taken = None;
         for _ in 0..NAMES {
             let (uid, suffix) = (self.random.uid(), self.random.suffix());
-            let identity = Identity { uid: &uid, name_suffix: &suffix, cluster_ip: address.as_deref() };
+            let identity = Identity {
+                uid: &uid,
+                name_suffix: &suffix,
+                cluster_ip: address.as_deref(),
+                classes: &classes,
+            };
             let prepared =
                 strategy::prepare_create(kind, namespace, object.clone(), &identity, &self.context())?;
             if !self.config.disable_admission.contains(&Admission::NodeRestriction) {
@@ -81,6 +92,12 @@ impl Service {
         }
         drop(allocating);
         Err(taken.unwrap_or_else(|| ApiError::internal("no name could be generated")))
+    }
+
+    /// The priority classes that a new pod may name.
+    fn priority_classes(&self) -> Vec<Value> {
+        let reflector = self.fresh();
+        reflector.snapshot().list("priorityclasses").map(|(_, class)| class.as_ref().clone()).collect()
     }
 
     async fn insert(

@@ -159,6 +159,11 @@ impl Service {
                 check_write(user, action, kind, subresource, Some(&entry.object), Some(&entry.object))?;
             }
             let (mut object, warnings) = make(&entry.object)?;
+            if kind.resource == "priorityclasses" {
+                let reflector = self.fresh();
+                let classes = reflector.snapshot().list(kind.resource).map(|(_, class)| class.as_ref());
+                strategy::admit_default_class(&object, false, classes)?;
+            }
             if restricted {
                 check_write(user, action, kind, subresource, Some(&entry.object), Some(&object))?;
             }
