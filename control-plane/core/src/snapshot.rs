@@ -6,7 +6,7 @@
 //! monotonic clock: when each lease was renewed (NODE-03, NODE-11, NODE-26) and when each stamp that delays are
 //! counted from was really written ([`Snapshot::since`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +76,8 @@ struct LeaseClock {
 pub struct Snapshot {
     objects: BTreeMap<&'static str, BTreeMap<Key, Object>>,
     by_uid: BTreeMap<String, (&'static str, Key)>,
+    /// The pods of each node, by `spec.nodeName`.
+    by_node: BTreeMap<String, BTreeSet<Key>>,
     leases: BTreeMap<String, LeaseClock>,
     lease_seconds: BTreeMap<String, u64>,
     covered: BTreeMap<String, u64>,
@@ -134,11 +136,16 @@ impl Snapshot {
 
     /// The pods whose `spec.nodeName` is `node`, in the order of their keys.
     pub fn pods_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
-        self.list("pods").filter(move |(_, pod)| json::text(pod, &["spec", "nodeName"]) == Some(node))
+        let pods = self.objects.get("pods");
+        let keys = self.by_node.get(node).into_iter().flatten();
+        keys.filter_map(move |key| pods.and_then(|pods| pods.get_key_value(key)))
     }
 
     /// Puts an object in its place, or takes it away, without any bookkeeping: for tests and read-only copies.
     pub fn apply(&mut self, resource: &'static str, key: Key, object: Option<Object>) {
+        if resource == "pods" {
+            self.apply_node(&key, object.as_deref());
+        }
         let objects = self.objects.entry(resource).or_default();
         if let Some(old) = objects.get(&key) {
             self.by_uid.remove(json::uid(old));
@@ -153,6 +160,26 @@ impl Snapshot {
             None => {
                 objects.remove(&key);
             }
+        }
+    }
+
+    /// Keeps the index of pods by node.
+    fn apply_node(&mut self, key: &Key, new: Option<&Value>) {
+        let node = |pod: &Value| json::text(pod, &["spec", "nodeName"]).unwrap_or_default().to_owned();
+        let (old, new) = (self.at("pods", key).map(|pod| node(pod)), new.map(node));
+        if old == new {
+            return;
+        }
+        if let Some(old) = old
+            && let Some(keys) = self.by_node.get_mut(&old)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_node.remove(&old);
+            }
+        }
+        if let Some(new) = new.filter(|new| !new.is_empty()) {
+            self.by_node.entry(new).or_default().insert(key.clone());
         }
     }
 

@@ -14,14 +14,17 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::api;
-use crate::auth::{Tokens, User};
+use crate::auth::{Tokens, User, rbac};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::observe::{Metrics, Vitals};
+use crate::random::Random;
 use crate::reconcile::{Controllers, Reflector};
 use crate::service::Service;
 use crate::store::{ObservedStore, Store};
 
+/// Sets the uids of the default roles and bindings apart from those of everything else.
+const DEFAULTS: u64 = 0x5242_4143;
 /// Namespaces that are always there.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -80,6 +83,9 @@ impl ControlPlane {
         let service = Service::new(config, store, clock, seed, tokens, reflector, (metrics, vitals));
         service.finish_removals().await.context("the store cannot be written")?;
         bootstrap(&service).await?;
+        // A source of their own, so that the defaults change no other uid.
+        let random = Random::new(seed ^ DEFAULTS, service.store.revision());
+        rbac::reconcile(&service, &random).await?;
         let mut controllers = Controllers::new(&service);
         controllers.follow(&service).await;
         let seen = Arc::new(AtomicU64::new(service.store.revision()));

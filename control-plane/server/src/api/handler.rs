@@ -13,7 +13,7 @@ use super::filter::Filter;
 use super::path::{Route, Target};
 use super::query::{self, Query};
 use super::{discovery, health, read, respond, write};
-use crate::auth::{Action, Asked, Path, User, authorize};
+use crate::auth::{Action, Asked, User};
 use crate::observe::{Seen, scrape};
 use crate::service::Service;
 use crate::tls::Peer;
@@ -58,9 +58,7 @@ pub async fn dispatch(
     }
     let method = call.head.method.as_str().to_ascii_lowercase();
     seen.path = route.label();
-    if let Err(error) =
-        seen.decided(Path { method: &method, path: call.head.uri.path() }.authorize(&call.user))
-    {
+    if let Err(error) = seen.decided(service.authorize_path(&call.user, &method, call.head.uri.path())) {
         return Ok(respond::denied(&error));
     }
     if route == Route::Nothing {
@@ -155,7 +153,7 @@ async fn resource(
         name: target.name.as_deref().or(selected).unwrap_or_default(),
         node_selected: filter.as_ref().and_then(|filter| filter.required("spec.nodeName")),
     };
-    if let Err(error) = seen.decided(authorize(&call.user, &asked)) {
+    if let Err(error) = seen.decided(service.authorize(&call.user, &asked)) {
         return Ok(respond::denied(&error));
     }
     match (action, filter) {

@@ -13,6 +13,7 @@ mod path;
 mod query;
 mod read;
 mod respond;
+mod review;
 mod view;
 mod watch;
 mod write;

@@ -15,7 +15,6 @@ use super::query::{self, ListOptions, Start};
 use super::view::View;
 use super::watch::{Subject, WatchBody};
 use super::{At, Filter, respond};
-use crate::auth::check_pod_visible;
 use crate::service::{Page, Service, absent, show};
 use crate::store::StoreError;
 
@@ -48,7 +47,6 @@ pub async fn get(service: &Service, call: &Call, target: &Target) -> Result<Resp
         404 => absent(target.kind, target.subresource.as_deref(), name),
         _ => error,
     })?;
-    check_pod_visible(&call.user, target.kind, &entry.object)?;
     let shown = match target.subresource.as_deref() {
         None | Some("status") => view.one(&entry.object),
         Some("scale") => show(target.kind, Some("scale"), &entry.object),

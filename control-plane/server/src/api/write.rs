@@ -6,15 +6,14 @@ use control_plane_api::delete::DeleteOptions;
 use control_plane_api::options::{WriteOptions, WriteVerb};
 use control_plane_api::patch::PatchType;
 use control_plane_api::status;
-use control_plane_api::{ApiError, Decoded, Kind, kinds};
+use control_plane_api::{ApiError, Decoded};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::handler::Call;
 use super::path::Target;
 use super::query::{self, Query};
-use super::{At, Filter, ListOptions, body, read, respond};
-use crate::auth::{Action, Asked, authorize};
+use super::{At, Filter, ListOptions, body, read, respond, review};
 use crate::service::{Door, Page, Service, Written, show};
 
 impl Target {
@@ -74,8 +73,12 @@ pub async fn create(
             evict(service, call, target, &decoded.object, options.dry_run).await?;
             status::success(201)
         }
-        ("selfsubjectreviews", None) => review_self(service, call),
-        ("selfsubjectaccessreviews", None) => review_access(call, decoded.object),
+        ("localsubjectaccessreviews", None)
+        | ("selfsubjectaccessreviews", None)
+        | ("selfsubjectreviews", None)
+        | ("selfsubjectrulesreviews", None)
+        | ("subjectaccessreviews", None)
+        | ("tokenreviews", None) => review::answer(service, &call.user, target, decoded.object)?,
         (_, None) if target.kind.is_stored() => {
             let made =
                 service.create(&call.user, target.kind, namespace, decoded.object, options.dry_run).await?;
@@ -104,60 +107,6 @@ async fn evict(
     options.dry_run |= dry_run;
     service.remove(&call.user, target.kind, target.namespace.as_deref(), name, &options).await?;
     Ok(())
-}
-
-fn review_self(service: &Service, call: &Call) -> Value {
-    let mut user = json!({"username": call.user.name, "groups": call.user.groups});
-    if !call.user.uid.is_empty() {
-        user["uid"] = json!(call.user.uid);
-    }
-    json!({
-        "kind": "SelfSubjectReview",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"creationTimestamp": control_plane_core::time::stamp(service.clock.wall())},
-        "status": {"userInfo": user},
-    })
-}
-
-fn review_access(call: &Call, mut review: Value) -> Value {
-    let field = |name: &str| {
-        review
-            .pointer(&format!("/spec/resourceAttributes/{name}"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (group, plural) = (field("group"), field("resource"));
-    let served = |kind: &&Kind| kind.group == group && (kind.plural == plural || plural == "*");
-    let actions = [
-        Action::Get,
-        Action::List,
-        Action::Watch,
-        Action::Create,
-        Action::Update,
-        Action::Patch,
-        Action::Delete,
-        Action::DeleteCollection,
-    ];
-    let verb = field("verb");
-    let action = actions.into_iter().find(|action| action.verb() == verb);
-    let (namespace, name, subresource) = (field("namespace"), field("name"), field("subresource"));
-    let allowed = match (kinds::all().iter().find(served), action) {
-        (Some(kind), Some(action)) => {
-            let asked = Asked {
-                action,
-                kind,
-                subresource: (!subresource.is_empty()).then_some(subresource.as_str()),
-                namespace: (!namespace.is_empty()).then_some(namespace.as_str()),
-                name: &name,
-                node_selected: None,
-            };
-            authorize(&call.user, &asked).is_ok()
-        }
-        _ => call.user.is_in(crate::auth::MASTERS),
-    };
-    review["status"] = json!({"allowed": allowed});
-    review
 }
 
 /// PUT.

@@ -1,13 +1,13 @@
-//! Who asks, and whether they may: tokens, roles, and what a board may touch (KLET-08, GHOST-05).
+//! Who asks, and whether they may: certificates, tokens, roles, and what a board may touch (KLET-08, GHOST-05).
 
 use std::collections::BTreeMap;
 
-mod authorize;
-mod node;
+mod attributes;
+pub mod node;
+pub mod rbac;
 mod tokens;
 
-pub use self::authorize::{Action, Asked, Path, authorize};
-pub use self::node::{check_pod_visible, check_write};
+pub use self::attributes::{Action, Asked, Attributes, Decision};
 pub use self::tokens::{TokenFileError, Tokens};
 
 /// The group that may do everything.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use control_plane_api::kinds;
 use control_plane_core::{Key, Now, Object, Snapshot};
 
+use crate::auth::rbac;
 use crate::store::{Effect, Scope, Store, StoreError};
 
 /// What a store holds at some revision or later.
@@ -23,6 +24,8 @@ pub struct Everything {
 pub struct Reflector {
     snapshot: Snapshot,
     cursor: u64,
+    /// Raised by each change of a role or binding.
+    policy: u64,
 }
 
 impl Reflector {
@@ -40,7 +43,7 @@ impl Reflector {
                 snapshot.restore(resource, Key::new(key.namespace, key.name), entry.object, now);
             }
         }
-        Ok(Self { snapshot, cursor })
+        Ok(Self { snapshot, cursor, policy: 0 })
     }
 
     /// All that is stored, to catch up with when the history does not reach back far enough.
@@ -67,6 +70,7 @@ impl Reflector {
             return;
         }
         self.cursor = everything.cursor;
+        self.policy += 1;
         for (resource, objects) in everything.objects {
             let gone =
                 self.snapshot.list(resource).map(|(key, _)| key).filter(|key| !objects.contains_key(*key));
@@ -89,6 +93,9 @@ impl Reflector {
         for change in store.changes(self.cursor)? {
             self.cursor = change.revision;
             let Some(kind) = kinds::by_resource(&change.key.resource) else { continue };
+            if rbac::RESOURCES.contains(&kind.resource) {
+                self.policy += 1;
+            }
             let object = match &change.effect {
                 Effect::Put(entry) => Some(Arc::clone(&entry.object)),
                 Effect::Deleted(_) => None,
@@ -102,6 +109,11 @@ impl Reflector {
     /// The objects, as of the last refresh.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// Another number after each change of a role or binding.
+    pub fn policy_version(&self) -> u64 {
+        self.policy
     }
 
     /// The revision up to which changes are in.

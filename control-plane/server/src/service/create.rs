@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Service, key_of, store_failed, stored_kind, text};
 use crate::admission;
-use crate::auth::{Action, User, check_write};
+use crate::auth::node::check_write;
+use crate::auth::{Action, User};
 use crate::config::{Admission, Controller};
 use crate::store::{Expect, StoreError};
 
@@ -80,6 +81,7 @@ impl Service {
             if !self.config.disable_admission.contains(&Admission::NodeRestriction) {
                 check_write(user, Action::Create, kind, None, None, Some(&prepared))?;
             }
+            self.check_grant(user, kind, namespace, None, &prepared)?;
             let name = text(&prepared, "/metadata/name").to_owned();
             match self.insert(kind, namespace, &name, prepared, dry_run).await {
                 Ok(object) => return Ok(object),

@@ -3,6 +3,7 @@
 //! Everything that writes goes through here: admission, strategy, the store with its preconditions, and then the snapshot, which
 //! knows of a write before its client does. No function here waits for anything but the store and the scheduling lock.
 
+mod authorize;
 mod bind;
 mod create;
 mod read;
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::admission;
 use crate::api::Watches;
 use crate::auth::Tokens;
+use crate::auth::rbac::{self, Policy, Rule};
 use crate::clock::Clock;
 use crate::config::{Config, Controller};
 use crate::observe::{Metrics, Vitals};
@@ -64,6 +66,10 @@ pub struct Service {
     /// Held from choosing a service's address to the write that takes it.
     allocating: tokio::sync::Mutex<()>,
     reflector: Mutex<Reflector>,
+    /// The policy, and the version of the roles and bindings that it was made of.
+    policy: Mutex<Option<(u64, Arc<Policy>)>>,
+    /// What every board may ask for.
+    node_rules: Vec<Rule>,
     retries: Mutex<BTreeMap<control_plane_core::Key, Duration>>,
 }
 
@@ -95,6 +101,8 @@ impl Service {
             scheduling: tokio::sync::Mutex::new(()),
             allocating: tokio::sync::Mutex::new(()),
             reflector: Mutex::new(reflector),
+            policy: Mutex::default(),
+            node_rules: rbac::node_rules(),
             retries: Mutex::default(),
         }
     }

@@ -7,7 +7,8 @@ use control_plane_api::{ApiError, Kind};
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
-use crate::auth::{Action, User, check_write};
+use crate::auth::node::check_write;
+use crate::auth::{Action, User};
 use crate::config::Admission;
 use crate::store::{Expect, Key, StoreError};
 

@@ -10,7 +10,8 @@ use control_plane_core::controllers::node_lifecycle;
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
-use crate::auth::{Action, User, check_write};
+use crate::auth::node::check_write;
+use crate::auth::{Action, Asked, User};
 use crate::config::{Admission, Controller};
 use crate::store::{Entry, Expect, StoreError};
 
@@ -77,6 +78,15 @@ impl Service {
                 if versioned {
                     return Err(error);
                 }
+                let asked = Asked {
+                    action: Action::Create,
+                    kind,
+                    subresource: None,
+                    namespace,
+                    name: "",
+                    node_selected: None,
+                };
+                self.authorize(user, &asked)?;
                 let object = self.create(user, kind, namespace, object.clone(), dry_run).await?;
                 Ok(Written { object, warnings: Vec::new(), created: true })
             }
@@ -167,6 +177,7 @@ impl Service {
             if restricted {
                 check_write(user, action, kind, subresource, Some(&entry.object), Some(&object))?;
             }
+            self.check_grant(user, kind, namespace, Some(&entry.object), &object)?;
             if door.is_report() && self.runs(Controller::NodeLifecycle) {
                 node_lifecycle::hold(&entry.object, &mut object);
             }

@@ -77,7 +77,18 @@ fn klet_08_a_board_writes_its_own_node_and_lease_only() {
     let mut own = lease("a", &rig.stamp());
     own["metadata"]["namespace"] = json!("default");
     assert_eq!(as_a("POST", elsewhere, &own).status, 403);
-    assert_eq!(as_a("GET", "/api/v1/nodes/b", &Value::Null).status, 200);
+    let message = as_a("GET", "/api/v1/nodes/b", &Value::Null).refused(403);
+    assert!(message.ends_with("node 'a' cannot read 'b', only its own Node object"), "{message}");
+    assert_eq!(as_a("GET", "/api/v1/nodes/a", &Value::Null).status, 200);
+    let label = json!({"metadata": {"labels": {"node-restriction.kubernetes.io/x": "y"}}});
+    let message = as_a("PATCH", "/api/v1/nodes/a", &label).refused(403);
+    assert!(
+        message.contains("is not allowed to modify labels: node-restriction.kubernetes.io/x"),
+        "{message}"
+    );
+    let taint = json!({"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}});
+    let message = as_a("PATCH", "/api/v1/nodes/a", &taint).refused(403);
+    assert!(message.contains("node \"a\" is not allowed to modify taints"), "{message}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod lifecycle;
 mod objects;
 mod observing;
 mod properties;
+mod rbac;
 mod rig;
 mod scheduling;
 mod watches;

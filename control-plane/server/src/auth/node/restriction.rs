@@ -1,34 +1,55 @@
-//! What a board may do to a particular object: its own Node and Lease, and the pods bound to it (KLET-08).
-//!
-//! This is Kubernetes' NodeRestriction with the part of its node authoriser that needs to see the object. The refusals carry
-//! its words, since a board that reads 403 for a pod drops its copy.
+//! What a board may make of an object: NodeRestriction, in Kubernetes' words.
+
+use std::collections::BTreeSet;
 
 use control_plane_api::{ApiError, Kind};
 use serde_json::Value;
 
-use super::{Action, User};
+use super::LEASES;
+use crate::auth::{Action, User};
 
-/// The namespace of the boards' leases.
-const LEASES: &str = "kube-node-lease";
+/// Labels below these domains, and below domains that end in them, are a board's to set.
+const OWN_DOMAINS: &[&str] = &["kubelet.kubernetes.io", "node.kubernetes.io"];
+/// Labels of Kubernetes' domains that a board may set besides.
+const OWN_LABELS: &[&str] = &[
+    "beta.kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type",
+    "beta.kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "kubernetes.io/arch",
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+const RESTRICTED: &str = "node-restriction.kubernetes.io";
+const MIRROR: &str = "kubernetes.io/config.mirror";
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether a board may read this pod. Anyone else may, as far as this is concerned.
-///
-/// # Errors
-/// 403 for a pod that is bound elsewhere or nowhere.
-pub fn check_pod_visible(user: &User, kind: &Kind, pod: &Value) -> Result<(), ApiError> {
-    let Some(node) = user.node() else { return Ok(()) };
-    if kind.plural != "pods" || text(pod, "/spec/nodeName") == node {
-        return Ok(());
-    }
-    let namespace = text(pod, "/metadata/namespace");
-    let mut refusal =
-        ApiError::forbidden_verb(&user.name, "get", kind, None, Some(namespace), text(pod, "/metadata/name"));
-    refusal.message.push_str(": no relationship found between this node and this object");
-    Err(refusal)
+fn is_at_or_below(domain: &str, above: &str) -> bool {
+    domain.strip_suffix(above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Whether a label is not a board's to change.
+fn is_forbidden(label: &str) -> bool {
+    let domain = label.split_once('/').map_or("", |(domain, _)| domain);
+    let reserved = is_at_or_below(domain, "kubernetes.io") || is_at_or_below(domain, "k8s.io");
+    let own = OWN_LABELS.contains(&label) || OWN_DOMAINS.iter().any(|above| is_at_or_below(domain, above));
+    is_at_or_below(domain, RESTRICTED) || (reserved && !own)
+}
+
+/// The forbidden labels that differ, in order.
+fn forbidden_labels(old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
+    let labels = |object: Option<&Value>| {
+        object.and_then(|object| object["metadata"]["labels"].as_object()).cloned().unwrap_or_default()
+    };
+    let (old, new) = (labels(old), labels(new));
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    keys.into_iter().filter(|key| old.get(*key) != new.get(*key) && is_forbidden(key)).cloned().collect()
 }
 
 /// Whether a board may make this write. `old` is the stored object (absent for a creation), `new` what would be stored
@@ -62,7 +83,14 @@ pub fn check_write(
             if old.is_some() && taints(old) != taints(new) {
                 return refuse(format!("node \"{node}\" is not allowed to modify taints"));
             }
-            Ok(())
+            let labels = forbidden_labels(old, new).join(", ");
+            match (labels.is_empty(), old) {
+                (true, _) => Ok(()),
+                (false, None) => {
+                    refuse(format!("node \"{node}\" is not allowed to set the following labels: {labels}"))
+                }
+                (false, Some(_)) => refuse(format!("is not allowed to modify labels: {labels}")),
+            }
         }
         ("leases", _) => {
             if text(object, "/metadata/namespace") != LEASES {
@@ -73,9 +101,30 @@ pub fn check_write(
             }
             Ok(())
         }
+        ("pods", None) if action == Action::Create => {
+            if new.is_none_or(|new| new["metadata"]["annotations"].get(MIRROR).is_none()) {
+                return refuse(format!(
+                    "pod does not have \"{MIRROR}\" annotation, node \"{node}\" can only create mirror pods"
+                ));
+            }
+            if text(object, "/spec/nodeName") != node {
+                return refuse(format!(
+                    "node \"{node}\" can only create pods with spec.nodeName set to itself"
+                ));
+            }
+            // The service account's admission gives every pod one, and boards have no pods of their own making.
+            refuse(format!("node \"{node}\" can not create pods that reference a service account"))
+        }
         ("pods", Some("status")) if text(object, "/spec/nodeName") != node => refuse(format!(
             "node \"{node}\" can only update pod status for pods with spec.nodeName set to itself"
         )),
+        ("pods", Some("status")) => {
+            let labels = |object: Option<&Value>| object.map(|object| object["metadata"]["labels"].clone());
+            if old.is_some() && labels(old) != labels(new) {
+                return refuse(format!("node \"{node}\" cannot update labels through pod status"));
+            }
+            Ok(())
+        }
         ("pods", None) if action == Action::Delete => {
             if text(object, "/spec/nodeName") != node {
                 return refuse(format!(
@@ -171,12 +220,38 @@ mod tests {
     }
 
     #[test]
+    fn a_board_makes_no_pods_and_sets_only_the_labels_of_boards() {
+        let node =
+            |label: &str, value: &str| Some(json!({"metadata": {"name": "a", "labels": {label: value}}}));
+        let made = |label: &str, refused: Option<&str>| {
+            check(Action::Create, "nodes", None, node(label, "x"), refused)
+        };
+        made("kubernetes.io/hostname", None);
+        made("rigor.dev/board", None);
+        made("x.node.kubernetes.io/y", None);
+        made(
+            "node-role.kubernetes.io/worker",
+            Some("set the following labels: node-role.kubernetes.io/worker"),
+        );
+        made("node-restriction.kubernetes.io/x", Some("set the following labels"));
+        made("x.k8s.io/y", Some("set the following labels"));
+        made("notk8s.io/y", None);
+        let label = "example.node-restriction.kubernetes.io/x";
+        let changed = Some("is not allowed to modify labels: example.node-restriction.kubernetes.io/x");
+        check(Action::Patch, "nodes", node(label, "1"), node(label, "2"), changed);
+        check(Action::Patch, "nodes", node(label, "1"), named("a", ""), changed);
+        check(Action::Patch, "nodes", node(label, "1"), node(label, "1"), None);
+        check(Action::Create, "pods", None, pod("a", false), Some("can only create mirror pods"));
+        let mut relabelled = pod("a", false).unwrap();
+        relabelled["metadata"]["labels"] = json!({"app": "other"});
+        check(Action::Patch, "pods/status", pod("a", false), Some(relabelled), Some("cannot update labels"));
+    }
+
+    #[test]
     fn others_are_not_restricted_here() {
         let kind = kinds::by_resource("pods").unwrap();
         let pod = json!({"spec": {"nodeName": "b"}});
         let master = User::master("root");
         assert_eq!(check_write(&master, Action::Delete, kind, None, Some(&pod), None), Ok(()));
-        assert_eq!(check_pod_visible(&master, kind, &pod), Ok(()));
-        assert_eq!(check_pod_visible(&board(), kind, &pod).unwrap_err().code, 403);
     }
 }
