@@ -56,7 +56,7 @@ fn made(service: &Service, random: &Random, resource: &str, wanted: Value) -> Re
     let Some(kind) = kinds::by_resource(resource) else { return Err(ApiError::resource_not_found()) };
     let namespace = wanted["metadata"]["namespace"].as_str().map(ToOwned::to_owned);
     let uid = random.uid();
-    let identity = Identity { uid: &uid, name_suffix: "", cluster_ip: None };
+    let identity = Identity { uid: &uid, name_suffix: "", cluster_ip: None, classes: &[] };
     strategy::prepare_create(kind, namespace.as_deref(), wanted, &identity, &service.context())
 }
 
