@@ -1,7 +1,7 @@
 //! GHOST-05, KLET-08: ways round the authoriser that are none: odd spellings of paths, old paths, other people's names in
 //! headers, parts of an object that a subresource does not own.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::plane::{Plane, binding, node, pod_for_nobody};
@@ -131,4 +131,62 @@ fn subresources_do_not_reach_the_rest_of_an_object() {
     admin.get(path).refused(404, "NotFound", &[]);
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "kube-system"}});
     admin.post("/api/v1/namespaces/default/configmaps", &body).refused(400, "BadRequest", &["namespace"]);
+}
+
+/// A board does not move its pods into others' selections by their labels.
+#[test]
+fn boards_do_not_relabel_their_pods() {
+    let (_dir, plane, clients) = start();
+    let mut pod = pod_for_nobody("p");
+    pod["spec"]["nodeName"] = json!("a");
+    pod["metadata"]["labels"] = json!({"app": "x"});
+    plane.admin.post(PODS, &pod).is(201);
+    let path = format!("{PODS}/p/status");
+    let relabel = json!({"metadata": {"labels": {"app": "bank"}}, "status": {"phase": "Running"}});
+    for send in [Client::merge, Client::strategic] {
+        send(&clients[1], &path, &relabel).forbidden(&["cannot update labels through pod status"]);
+    }
+    let read = plane.admin.get(&format!("{PODS}/p")).is(200);
+    assert_eq!(
+        (&read["metadata"]["labels"], &read["status"]["phase"]),
+        (&json!({"app": "x"}), &json!("Pending"))
+    );
+}
+
+/// A review says of each of these what the request itself is told.
+#[test]
+fn reviews_and_requests_agree() {
+    let (_dir, _plane, clients) = start();
+    let asked: [(&str, &str, &str, &str, &str); 10] = [
+        ("list", "", "pods", "", "/api/v1/pods"),
+        ("list", "", "secrets", "", "/api/v1/secrets"),
+        ("list", "", "secrets", "default", "/api/v1/namespaces/default/secrets"),
+        ("list", "", "nodes", "", "/api/v1/nodes"),
+        ("list", "", "services", "", "/api/v1/services"),
+        ("list", "apps", "replicasets", "", "/apis/apps/v1/replicasets"),
+        ("list", "apps", "deployments", "", "/apis/apps/v1/deployments"),
+        ("list", "coordination.k8s.io", "leases", "", "/apis/coordination.k8s.io/v1/leases"),
+        ("list", "", "events", "default", "/api/v1/namespaces/default/events"),
+        ("list", "", "configmaps", "", "/api/v1/configmaps"),
+    ];
+    for client in &clients[..3] {
+        for (verb, group, resource, namespace, path) in asked {
+            let attributes =
+                json!({"verb": verb, "group": group, "resource": resource, "namespace": namespace});
+            let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": attributes}});
+            let path_of_reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+            let answer: Value = client.post(path_of_reviews, &review).is(201);
+            let code = client.get(path).code;
+            assert_eq!(answer["status"]["allowed"], json!(code == 200), "{path}: {code} {answer}");
+        }
+        for path in ["/version", "/metrics", "/api", "/apis/apps/v1", "/healthz", "/openapi/v3"] {
+            let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                "spec": {"nonResourceAttributes": {"verb": "get", "path": path}}});
+            let answer =
+                client.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).is(201);
+            let code = client.get(path).code;
+            assert_eq!(answer["status"]["allowed"], json!(code == 200), "{path}: {code} {answer}");
+        }
+    }
 }

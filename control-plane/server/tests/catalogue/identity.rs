@@ -8,6 +8,7 @@ use crate::minting::{Authority, CLIENT, EC, EC_PKCS8, RSA, RSA_TRADITIONAL, SERV
 use crate::plane::{Plane, binding, node, pod_for_nobody};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
 /// A control plane whose certificates are all minted by hand.
 struct ByHand {
@@ -70,6 +71,13 @@ fn whoami(client: &Client) -> Value {
         .clone()
 }
 
+fn event(pod: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{pod}.1"), "namespace": "default"},
+           "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": pod},
+           "reason": "Scheduled", "message": "by hand", "type": "Normal",
+           "source": {"component": "default-scheduler"}})
+}
+
 /// GHOST-05: the certificate's name is the user, its organisations are the groups; all usual kinds of keys are taken.
 #[test]
 fn certificates_minted_by_hand_are_users() {
@@ -101,6 +109,59 @@ fn the_users_own_server_certificate_serves() {
         let flag = format!("--certificate-authority={}", authority.display());
         kubectl.ok(&[&flag, "auth", "whoami"], &["system:masters"]);
     }
+}
+
+/// GHOST-05: what kube-scheduler may do.
+#[test]
+fn the_schedulers_certificate_may_do_what_its_role_says() {
+    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let admin = &by_hand.plane.admin;
+    let scheduler = by_hand.as_certificate(
+        by_hand.authority.client("scheduler", "/CN=system:kube-scheduler/O=system:kube-scheduler"),
+    );
+    node(admin, "n");
+    admin.post(PODS, &pod_for_nobody("p")).is(201);
+    admin.post(PODS, &pod_for_nobody("q")).is(201);
+
+    for path in [
+        "/api/v1/pods",
+        PODS,
+        &format!("{PODS}/p"),
+        "/api/v1/nodes",
+        "/api/v1/nodes/n",
+        "/api/v1/namespaces",
+        "/api/v1/services",
+        "/api/v1/replicationcontrollers",
+        "/api/v1/persistentvolumeclaims",
+        "/api/v1/persistentvolumes",
+        "/apis/apps/v1/replicasets",
+        "/apis/apps/v1/statefulsets",
+        "/apis/policy/v1/poddisruptionbudgets",
+        "/apis/storage.k8s.io/v1/csinodes",
+        "/apis/storage.k8s.io/v1/storageclasses",
+        "/api",
+        "/apis",
+        "/version",
+        "/healthz",
+    ] {
+        scheduler.get(path).is(200);
+    }
+    assert_eq!(scheduler.watch("/api/v1/pods", 1).filter(|event| event["type"] == "ADDED").count(), 2);
+    assert_eq!(scheduler.watch("/api/v1/nodes", 1).filter(|event| event["type"] == "ADDED").count(), 1);
+
+    scheduler.post(&format!("{PODS}/p/binding"), &binding("p", "n")).is(201);
+    scheduler.post("/api/v1/namespaces/default/bindings", &binding("q", "n")).is(201);
+    scheduler.post("/api/v1/namespaces/default/events", &event("p")).is(201);
+    let count = json!({"count": 2});
+    scheduler.strategic("/api/v1/namespaces/default/events/p.1", &count).is(200);
+    let gone = json!({"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}});
+    scheduler.strategic(&format!("{PODS}/p/status"), &gone).is(200);
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "kube-scheduler", "namespace": "kube-system"}, "spec": {"holderIdentity": "x"}});
+    let mut lease = scheduler.post(LEASES, &lease).is(201);
+    lease["spec"]["holderIdentity"] = json!("y");
+    scheduler.put(&format!("{LEASES}/kube-scheduler"), &lease).is(200);
+    scheduler.delete(&format!("{PODS}/q?gracePeriodSeconds=0")).is(200);
 }
 
 /// GHOST-05: what its role lacks is 403, in Kubernetes' words, and changes nothing.
@@ -270,4 +331,13 @@ fn written_kubeconfigs_are_the_identities_they_name() {
     kubectl.ok(&["auth", "whoami"], &["system:kube-scheduler"]);
     kubectl.ends(1, &["auth", "can-i", "create", "pods"], &["no"]);
     kubectl.ends(1, &["get", "secrets"], &["Forbidden", "User \"system:kube-scheduler\" cannot list"]);
+}
+
+/// GHOST-05: kubectl asks for subresources as well.
+#[test]
+fn kubectl_is_told_that_the_scheduler_may_bind() {
+    let dir = tempfile::tempdir().unwrap();
+    let plane = Plane::tls(dir.path(), &["--store", "memory"]);
+    let Some(kubectl) = Kubectl::new(dir.path(), plane.kubeconfig("scheduler")) else { return };
+    kubectl.ok(&["auth", "can-i", "create", "pods", "--subresource=binding"], &["yes"]);
 }

@@ -17,4 +17,6 @@ mod node_authorisation;
 mod observable;
 mod plane;
 mod protobuf;
+mod reviews;
+mod scheduler_requests;
 mod verbs;

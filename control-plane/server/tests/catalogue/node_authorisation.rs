@@ -6,6 +6,8 @@ use crate::client::Client;
 use crate::plane::{Plane, lease, node, pod_for_nobody};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 
@@ -50,6 +52,124 @@ impl Boards {
         change(&mut pod["spec"]);
         self.plane.admin.post(PODS, &pod).is(201)
     }
+
+    #[track_caller]
+    fn secret(&self, name: &str) {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"k": "v"}});
+        self.plane.admin.post(SECRETS, &secret).is(201);
+    }
+
+    #[track_caller]
+    fn map(&self, name: &str) {
+        let map =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": "v"}});
+        self.plane.admin.post(MAPS, &map).is(201);
+    }
+}
+
+/// A board reads the ConfigMaps and Secrets that its own pods name, wherever they name them, as long as they are there.
+#[test]
+fn a_board_reads_the_configuration_of_its_own_pods_only() {
+    let boards = Boards::with_nodes();
+    let a = &boards.a;
+    let places: [(&str, Value); 6] = [
+        (
+            "volume",
+            json!({"volumes": [{"name": "v", "secret": {"secretName": "S"}}, {"name": "w", "configMap": {"name": "M"}}]}),
+        ),
+        (
+            "projected",
+            json!({"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "S"}}, {"configMap": {"name": "M"}}]}}]}),
+        ),
+        (
+            "envfrom",
+            json!({"containers": [{"name": "c", "image": "i", "envFrom": [{"secretRef": {"name": "S"}}, {"configMapRef": {"name": "M"}}]}]}),
+        ),
+        (
+            "env",
+            json!({"containers": [{"name": "c", "image": "i", "env": [
+            {"name": "A", "valueFrom": {"secretKeyRef": {"name": "S", "key": "k"}}},
+            {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "M", "key": "k"}}}]}]}),
+        ),
+        (
+            "init",
+            json!({"initContainers": [{"name": "i", "image": "i", "envFrom": [{"secretRef": {"name": "S"}}, {"configMapRef": {"name": "M"}}]}]}),
+        ),
+        (
+            "second",
+            json!({"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i", "envFrom": [{"secretRef": {"name": "S"}}, {"configMapRef": {"name": "M"}}]}]}),
+        ),
+    ];
+    for (place, spec) in places {
+        let (secret, map) = (format!("{place}-secret"), format!("{place}-map"));
+        boards.secret(&secret);
+        boards.map(&map);
+        let paths = [format!("{SECRETS}/{secret}"), format!("{MAPS}/{map}")];
+        let spec = spec
+            .to_string()
+            .replace("\"S\"", &format!("\"{secret}\""))
+            .replace("\"M\"", &format!("\"{map}\""));
+        let spec: Value = serde_json::from_str(&spec).unwrap();
+        for path in &paths {
+            a.get(path).forbidden(&["User \"system:node:a\" cannot get resource"]);
+        }
+        // Named by a pod of the other board, it is still none of this one's business.
+        boards.pod(&format!("{place}-b"), "b", |pod| {
+            pod.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone())
+        });
+        for path in &paths {
+            a.get(path).forbidden(&["User \"system:node:a\" cannot get resource"]);
+        }
+        boards.pod(&format!("{place}-a"), "a", |pod| {
+            pod.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone())
+        });
+        for path in &paths {
+            let read = a.get(path).is(200);
+            assert!(read["data"]["k"] == "v" || read["data"]["k"] == "dg==", "{place}: {read}");
+            let (collection, name) = path.rsplit_once('/').unwrap();
+            let own = format!("{collection}?fieldSelector=metadata.name%3D{name}");
+            assert_eq!(a.get(&own).is(200)["items"].as_array().unwrap().len(), 1, "{own}");
+            assert_eq!(a.watch(&own, 1).filter(|event| event["type"] == "ADDED").count(), 1, "{own}");
+        }
+        // Without the pod the right is gone.
+        boards.plane.admin.delete(&format!("{PODS}/{place}-a?gracePeriodSeconds=0")).is(200);
+        for path in &paths {
+            a.get(path).forbidden(&["User \"system:node:a\" cannot get resource"]);
+        }
+    }
+}
+
+/// A pull secret is named as well; names count in the pod's namespace only; collections and writes are out.
+#[test]
+fn a_board_reads_no_collections_and_writes_no_configuration() {
+    let boards = Boards::with_nodes();
+    let (a, admin) = (&boards.a, &boards.plane.admin);
+    boards.secret("pull");
+    boards.map("map");
+    let kube_system = "/api/v1/namespaces/kube-system/secrets";
+    admin
+        .post(kube_system, &json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull"}}))
+        .is(201);
+    boards.pod("p", "a", |spec| {
+        spec["imagePullSecrets"] = json!([{"name": "pull"}]);
+        spec["volumes"] = json!([{"name": "w", "configMap": {"name": "map"}}]);
+    });
+    a.get(&format!("{SECRETS}/pull")).is(200);
+    a.get(&format!("{kube_system}/pull")).forbidden(&[]);
+    for collection in [SECRETS, MAPS, "/api/v1/secrets", "/api/v1/configmaps"] {
+        a.get(collection).forbidden(&["cannot list resource"]);
+        let watch = a.get(&format!("{collection}?watch=true&timeoutSeconds=1"));
+        watch.forbidden(&["cannot watch resource"]);
+    }
+    let two = format!("{SECRETS}?fieldSelector=metadata.name%21%3Dpull");
+    a.get(&two).forbidden(&["cannot list resource"]);
+    let map =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "map"}, "data": {"k": "w"}});
+    a.put(&format!("{MAPS}/map"), &map).forbidden(&["cannot update"]);
+    a.merge(&format!("{SECRETS}/pull"), &json!({"data": {}})).forbidden(&["cannot patch"]);
+    a.delete(&format!("{MAPS}/map")).forbidden(&["cannot delete"]);
+    a.post(MAPS, &map).forbidden(&["cannot create"]);
+    assert_eq!(admin.get(&format!("{MAPS}/map")).is(200)["data"]["k"], "v");
 }
 
 /// KLET-08: its own Node.
@@ -187,8 +307,10 @@ fn a_board_lists_its_pods_and_creates_events() {
         a.get(path).forbidden(&["User \"system:node:a\" cannot"]);
     }
     let token = "/api/v1/namespaces/default/serviceaccounts/default/token";
-    a.post(token, &json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}))
-        .forbidden(&[]);
+    // A service account that none of its pods runs as, and no pod named.
+    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let code = a.post(token, &request).code;
+    assert!([403, 405].contains(&code), "{code}");
 }
 
 /// A member of system:nodes without a node's name has no node's rights.

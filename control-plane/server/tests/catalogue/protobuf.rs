@@ -1,6 +1,6 @@
 //! Protobuf bodies as the components of Kubernetes send them, made with its published message types.
 
-use k8s_pb::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
 use k8s_pb::apimachinery::pkg::runtime::{TypeMeta, Unknown};
 use prost::Message;
 
@@ -22,6 +22,14 @@ pub fn body(api_version: &str, kind: &str, message: &impl Message) -> Vec<u8> {
     [MAGIC, &unknown.encode_to_vec()].concat()
 }
 
+/// The kind and the message of an answer.
+#[track_caller]
+pub fn read<M: Message + Default>(body: &[u8]) -> (String, M) {
+    let unknown = Unknown::decode(body.strip_prefix(MAGIC).expect("the magic of a protobuf body")).unwrap();
+    let message = M::decode(unknown.raw.unwrap_or_default().as_slice()).unwrap();
+    (unknown.type_meta.unwrap().kind.unwrap(), message)
+}
+
 /// Metadata as Go writes it: every plain field is there, empty or not.
 pub fn meta(namespace: &str, name: &str) -> ObjectMeta {
     let empty = || Some(String::new());
@@ -36,4 +44,9 @@ pub fn meta(namespace: &str, name: &str) -> ObjectMeta {
         creation_timestamp: Some(Time::default()),
         ..ObjectMeta::default()
     }
+}
+
+/// An instant with microseconds.
+pub fn micro_time(seconds: i64, nanos: i32) -> MicroTime {
+    MicroTime { seconds: Some(seconds), nanos: Some(nanos) }
 }
