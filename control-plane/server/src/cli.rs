@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use control_plane::config::{
-    Admission, BadValue, Config, Controllers, Dialect, SchedulerProfile, StoreKind, address, dialect,
-    duration,
+    Admission, BadValue, Config, Controllers, Dialect, Etcd, SchedulerProfile, StoreKind, Timing, address,
+    dialect, duration,
 };
 
 /// A small Kubernetes-compatible API server with its scheduler and controllers.
@@ -20,9 +20,37 @@ pub struct Flags {
     /// Directory of the store, the kubeconfigs and the generated tokens.
     #[arg(long, value_name = "DIR", default_value = "control-plane-data")]
     data_dir: PathBuf,
-    /// Where objects are kept: memory or redb.
+    /// Where objects are kept: memory, redb, or etcd.
     #[arg(long, value_name = "KIND", default_value = "redb")]
     store: StoreKind,
+    /// The members of the etcd cluster, for --store etcd.
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    etcd_servers: Vec<String>,
+    /// What keys in etcd begin with.
+    #[arg(long, value_name = "PATH", default_value = "/registry")]
+    etcd_prefix: String,
+    /// Certificates to trust when etcd speaks TLS (PEM).
+    #[arg(long, value_name = "FILE")]
+    etcd_cafile: Option<PathBuf>,
+    /// Certificate to show to etcd (PEM).
+    #[arg(long, value_name = "FILE")]
+    etcd_certfile: Option<PathBuf>,
+    /// Key of that certificate (PEM).
+    #[arg(long, value_name = "FILE")]
+    etcd_keyfile: Option<PathBuf>,
+    /// With --store etcd: elect which one of several control planes decides. Without that only one may run.
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true",
+          require_equals = true, action = clap::ArgAction::Set)]
+    leader_elect: bool,
+    /// How long the others wait for a leader that does not renew its lease; whole seconds.
+    #[arg(long, value_name = "D", default_value = "15s", value_parser = duration)]
+    leader_elect_lease_duration: Duration,
+    /// How long a leader goes on that cannot renew its lease.
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = duration)]
+    leader_elect_renew_deadline: Duration,
+    /// How often a leader renews its lease.
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = duration)]
+    leader_elect_retry_period: Duration,
     /// Serve HTTP without TLS on --listen (loopback only, unless --allow-insecure-bind).
     #[arg(long)]
     plain_http: bool,
@@ -94,6 +122,19 @@ impl Flags {
             listen: self.listen,
             data_dir: self.data_dir,
             store: self.store,
+            etcd: Etcd {
+                servers: self.etcd_servers,
+                prefix: self.etcd_prefix,
+                cafile: self.etcd_cafile,
+                certfile: self.etcd_certfile,
+                keyfile: self.etcd_keyfile,
+            },
+            leader_elect: self.leader_elect,
+            election: Timing {
+                lease_duration: self.leader_elect_lease_duration,
+                renew_deadline: self.leader_elect_renew_deadline,
+                retry_period: self.leader_elect_retry_period,
+            },
             plain_http: self.plain_http,
             plain_http_listen: self.plain_http_listen,
             tls_cert_file: self.tls_cert_file,

@@ -42,6 +42,11 @@ impl Clock for SystemClock {
     }
 }
 
+/// Lets some time pass before something is tried again.
+pub async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
 /// `work`'s result, or nothing when it takes longer than `limit`.
 pub async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
     tokio::time::timeout(limit, work).await.ok()

@@ -2,6 +2,8 @@
 //!
 //! Parsing here takes text and gives a value or a message with a remedy; it reads no environment and no file.
 
+mod etcd;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,6 +12,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub use control_plane_api::decode::Dialect;
+
+pub use self::etcd::Etcd;
+pub use crate::leadership::Timing;
 
 /// Everything that can be chosen about a control plane.
 #[derive(Clone, Debug)]
@@ -20,6 +25,12 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where objects are kept.
     pub store: StoreKind,
+    /// Where etcd is, and how to speak to it.
+    pub etcd: Etcd,
+    /// One of several control planes on an etcd decides, and which one is elected.
+    pub leader_elect: bool,
+    /// How leaders are elected.
+    pub election: Timing,
     /// Serve HTTP without TLS.
     pub plain_http: bool,
     /// A second listener, without TLS, beside the one with it.
@@ -73,6 +84,9 @@ impl Default for Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 6443)),
             data_dir: PathBuf::from("control-plane-data"),
             store: StoreKind::Redb,
+            etcd: Etcd::default(),
+            leader_elect: true,
+            election: Timing::default(),
             plain_http: false,
             plain_http_listen: None,
             tls_cert_file: None,
@@ -107,6 +121,12 @@ impl Config {
     pub fn check(&self) -> Result<(), BadValue> {
         let refuse = |message: String| Err(BadValue(message));
         self.check_listeners()?;
+        if self.store == StoreKind::Etcd {
+            self.etcd.check()?;
+            self.election.check().map_err(|problem| BadValue(problem.into()))?;
+        } else if self.etcd.is_given() {
+            return refuse("the --etcd flags are for --store etcd: give that too, or leave them out".into());
+        }
         if self.eviction_timeout.subsec_nanos() != 0 {
             return refuse(
                 "--eviction-timeout becomes tolerationSeconds: give whole seconds, such as 300s".into(),
@@ -199,6 +219,8 @@ pub enum StoreKind {
     Memory,
     /// One file in the data directory.
     Redb,
+    /// An etcd cluster, which several control planes may share.
+    Etcd,
 }
 
 impl FromStr for StoreKind {
@@ -208,7 +230,8 @@ impl FromStr for StoreKind {
         match text {
             "memory" => Ok(Self::Memory),
             "redb" => Ok(Self::Redb),
-            other => Err(BadValue(format!("unknown store `{other}`: use memory or redb"))),
+            "etcd" => Ok(Self::Etcd),
+            other => Err(BadValue(format!("unknown store `{other}`: use memory, redb or etcd"))),
         }
     }
 }
@@ -483,6 +506,19 @@ mod tests {
             Config { no_auth: true, token_auth_file: Some("t".into()), ..safe.clone() },
             "--token-auth-file",
         );
+        let on_etcd = |server: &str| {
+            let etcd = Etcd { servers: vec![server.into()], ..Etcd::default() };
+            Config { store: StoreKind::Etcd, etcd, ..safe.clone() }
+        };
+        assert_eq!(on_etcd("http://127.0.0.1:2379").check(), Ok(()));
+        check(on_etcd("127.0.0.1:2379"), "http://127.0.0.1:2379");
+        check(on_etcd("https://127.0.0.1:2379"), "--etcd-cafile");
+        check(Config { store: StoreKind::Etcd, ..safe.clone() }, "--etcd-servers");
+        check(Config { store: StoreKind::Redb, ..on_etcd("http://127.0.0.1:2379") }, "--store etcd");
+        let certfile = Etcd { certfile: Some("c".into()), ..on_etcd("http://127.0.0.1:2379").etcd };
+        check(Config { etcd: certfile, ..on_etcd("http://127.0.0.1:2379") }, "--etcd-keyfile");
+        let slow = Timing { retry_period: Duration::from_secs(10), ..Timing::default() };
+        check(Config { election: slow, ..on_etcd("http://127.0.0.1:2379") }, "--leader-elect-retry-period");
         let open = Config { listen: everywhere, allow_insecure_bind: true, ..safe };
         assert_eq!(open.check(), Ok(()));
     }

@@ -17,22 +17,42 @@ use crate::api;
 use crate::auth::{Tokens, User, rbac};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::leadership::Leadership;
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Controllers, Reflector};
 use crate::service::Service;
-use crate::store::{ObservedStore, Store};
+use crate::store::{ObservedStore, Store, StoreError};
 
 /// Sets the uids of the default roles and bindings apart from those of everything else.
 const DEFAULTS: u64 = 0x5242_4143;
 /// Namespaces that are always there.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
+/// So soon the controllers come again when the store cannot be read.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How one of several control planes on a store decides.
+pub struct Elected {
+    /// Whether it leads.
+    pub leadership: Arc<Leadership>,
+    /// The store, for writes that only a leader may make.
+    pub decisions: Arc<dyn Store>,
+}
+
+/// The controllers of the term in which they were made.
+struct InOffice {
+    term: u64,
+    controllers: Controllers,
+}
+
 /// An API server with its controllers. Clones share everything.
 #[derive(Clone)]
 pub struct ControlPlane {
     service: Arc<Service>,
-    controllers: Arc<Mutex<Controllers>>,
+    /// The same, for controllers.
+    deciding: Arc<Service>,
+    controllers: Arc<Mutex<Option<InOffice>>>,
     /// The revision up to which [`Self::reconcile`] has seen all changes.
     seen: Arc<AtomicU64>,
 }
@@ -62,7 +82,22 @@ impl ControlPlane {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seed: u64,
+        tokens: Tokens,
+    ) -> anyhow::Result<Self> {
+        Self::open_elected(config, store, clock, seed, tokens, None).await
+    }
+
+    /// As [`Self::open_with`]; where it is `elected`, it decides only while it leads.
+    ///
+    /// # Errors
+    /// When the store or the token file cannot be read.
+    pub async fn open_elected(
+        config: Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
         mut tokens: Tokens,
+        elected: Option<Elected>,
     ) -> anyhow::Result<Self> {
         let from_file = config.token_auth_file.as_deref().map(Tokens::read).transpose()?;
         let from_text =
@@ -72,12 +107,12 @@ impl ControlPlane {
         }
         let (metrics, vitals) = (Arc::<Metrics>::default(), Arc::<Vitals>::default());
         vitals.moved(clock.mono());
-        let store: Arc<dyn Store> = Arc::new(ObservedStore::new(
-            store,
-            Arc::clone(&clock),
-            Arc::clone(&metrics),
-            Arc::clone(&vitals),
-        ));
+        let observed = |store: Arc<dyn Store>| -> Arc<dyn Store> {
+            let (metrics, vitals) = (Arc::clone(&metrics), Arc::clone(&vitals));
+            Arc::new(ObservedStore::new(store, Arc::clone(&clock), metrics, vitals))
+        };
+        let store = observed(store);
+        let elected = elected.map(|elected| (elected.leadership, observed(elected.decisions)));
         let now = control_plane_core::Now { mono: clock.mono(), wall: clock.wall() };
         let reflector = Reflector::load(store.as_ref(), &now).await.context("the store cannot be read")?;
         let service = Service::new(config, store, clock, seed, tokens, reflector, (metrics, vitals));
@@ -86,10 +121,22 @@ impl ControlPlane {
         // A source of their own, so that the defaults change no other uid.
         let random = Random::new(seed ^ DEFAULTS, service.store.revision());
         rbac::reconcile(&service, &random).await?;
-        let mut controllers = Controllers::new(&service);
-        controllers.follow(&service).await;
-        let seen = Arc::new(AtomicU64::new(service.store.revision()));
-        Ok(Self { service: Arc::new(service), controllers: Arc::new(Mutex::new(controllers)), seen })
+        let mut in_office = None;
+        let service = match elected {
+            Some((leadership, decisions)) => service.elected(leadership, decisions),
+            None => {
+                let mut controllers = Controllers::new(&service);
+                controllers.follow(&service).await;
+                in_office = service.term().map(|term| InOffice { term, controllers });
+                service
+            }
+        };
+        Ok(Self {
+            seen: Arc::new(AtomicU64::new(service.store.revision())),
+            deciding: Arc::new(service.deciding()),
+            service: Arc::new(service),
+            controllers: Arc::new(Mutex::new(in_office)),
+        })
     }
 
     /// The API as a tower service. Over the memory store every handler completes at its first poll, and a watch's body yields
@@ -101,25 +148,58 @@ impl ControlPlane {
     /// Takes in what changed, runs every controller that is due, ends watches whose time is up, and returns the next instant
     /// (on the clock's [`Clock::mono`]) at which something will be due.
     pub async fn reconcile(&self) -> Option<Duration> {
-        let mut controllers = self.controllers.lock().await;
-        let (due, seen) = controllers.turn(&self.service).await;
+        let mut in_office = self.controllers.lock().await;
+        // Read first: what is written while the controllers are at work calls for another turn.
+        let reached = self.service.store.revision();
+        let (due, seen) = match self.decide(&mut in_office).await {
+            Ok((due, seen)) => (due, seen),
+            Err(error) => {
+                tracing::warn!(%error, "the controllers wait for the store");
+                (Some(self.service.clock.mono() + AGAIN), reached)
+            }
+        };
         self.seen.store(seen, Ordering::SeqCst);
         let watches = self.service.watches.fire(self.service.clock.mono());
         [due, watches].into_iter().flatten().min()
     }
 
+    /// The controllers' turn, if they have one here. Answers when they have the next, and what they saw.
+    async fn decide(&self, in_office: &mut Option<InOffice>) -> Result<(Option<Duration>, u64), StoreError> {
+        let service = &self.deciding;
+        let Some(term) = service.term() else {
+            *in_office = None;
+            let reached = service.store.revision();
+            service.catch_up().await;
+            return Ok((None, reached));
+        };
+        // Decisions see what other control planes accepted.
+        service.store.catch_up().await?;
+        let controllers = match in_office {
+            Some(held) if held.term == term => &mut held.controllers,
+            _ => {
+                *in_office = None;
+                service.take_over().await?;
+                let controllers = Controllers::new(service);
+                &mut in_office.insert(InOffice { term, controllers }).controllers
+            }
+        };
+        Ok(controllers.turn(service).await)
+    }
+
     /// Completes when something happened since the last [`Self::reconcile`] that calls for another: a write, or a watch that
-    /// opened.
+    /// opened, or this control plane began or ceased to lead.
     pub fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut writes = self.service.store.signal().listen();
         let mut opened = self.service.watches.opened().listen();
+        let mut led = self.service.led().cloned().unwrap_or_default().listen();
         let (service, seen) = (Arc::clone(&self.service), Arc::clone(&self.seen));
         async move {
             if service.store.revision() != seen.load(Ordering::SeqCst) {
                 return;
             }
             let (written, opened) = (std::pin::pin!(writes.raised()), std::pin::pin!(opened.raised()));
-            match select(written, opened).await {
+            let led = std::pin::pin!(led.raised());
+            match select(select(written, opened), led).await {
                 Either::Left(_) | Either::Right(_) => {}
             }
         }

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod config;
 mod control_plane;
 pub mod kubeconfig;
+pub mod leadership;
 pub mod observe;
 mod random;
 mod reconcile;
@@ -22,5 +23,5 @@ pub mod tls;
 
 pub use self::clock::{Clock, SystemClock};
 pub use self::config::Config;
-pub use self::control_plane::ControlPlane;
+pub use self::control_plane::{ControlPlane, Elected};
 pub use self::store::{MemoryStore, RedbStore, Store};

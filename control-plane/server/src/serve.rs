@@ -26,10 +26,12 @@ use tower::ServiceExt;
 
 use crate::auth::Tokens;
 use crate::clock::{Clock, SystemClock, within};
-use crate::config::{Config, StoreKind};
-use crate::control_plane::ControlPlane;
+use crate::config::{Config, Controller, Etcd, StoreKind};
+use crate::control_plane::{ControlPlane, Elected};
 use crate::kubeconfig;
-use crate::store::{MemoryStore, RedbStore, Store};
+use crate::leadership::Candidate;
+use crate::random::Random;
+use crate::store::{EtcdStore, MemoryStore, RedbStore, Store, TlsFiles};
 use crate::tls::{self, Clients, Peer};
 
 /// A client has so long for the head of a request, and again for its body.
@@ -93,14 +95,32 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let shared = Arc::clone(&clock) as Arc<dyn Clock>;
     let identity = (!config.plain_http).then(|| tls::acceptor(&config, address.ip(), &shared)).transpose()?;
     let scheme = if identity.is_some() { "https" } else { "http" };
-    let store = open_store(&config).await?;
+    let opened = open_store(&config).await?;
     let seed = u64::from_le_bytes(kubeconfig::secret()?[..8].try_into().unwrap_or_default());
+    let mut candidate = opened.etcd.as_ref().and_then(|etcd| candidate(&config, etcd, &clock, seed));
+    let elected = candidate.as_ref().zip(opened.etcd).map(|(candidate, etcd)| Elected {
+        leadership: Arc::clone(candidate.leadership()),
+        decisions: Arc::new(etcd.fenced(Arc::clone(candidate.leadership()))),
+    });
+    let (store, known) = (opened.store, tokens.clone());
     let plane =
-        ControlPlane::open_with(config.clone(), store, Arc::clone(&shared), seed, tokens.clone()).await?;
+        ControlPlane::open_elected(config.clone(), store, Arc::clone(&shared), seed, known, elected).await?;
+    if let Some(candidate) = &mut candidate {
+        // Where nobody leads, this one does before it serves, as it would on a store of its own.
+        candidate.turn().await;
+        plane.reconcile().await;
+    }
 
     plane.metrics().watch_process();
     let (ending, ended) = watch::channel(false);
     let mut reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock), ended.clone()));
+    let electing = candidate.map(|mut candidate| {
+        let mut ended = ended.clone();
+        tokio::spawn(async move {
+            candidate.run(over(&mut ended)).await;
+            candidate
+        })
+    });
     let room = Arc::new(Semaphore::new(CONNECTIONS as usize));
     let mut said = format!("control-plane: serving on {scheme}://{address}\n");
     if let Some(plain) = plain {
@@ -133,6 +153,9 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     plane.begin_end();
     ending.send_replace(true);
     drop(within(GRACE, reconciling).await);
+    if let Some(electing) = electing {
+        electing.await?.release().await;
+    }
     plane.end_watches();
     if within(GRACE, room.acquire_many(CONNECTIONS)).await.is_none() {
         tracing::warn!("some clients were still reading");
@@ -179,14 +202,45 @@ fn tokens(config: &Config) -> anyhow::Result<Tokens> {
     Ok(tokens)
 }
 
-async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(match config.store {
-        StoreKind::Memory => Arc::new(MemoryStore::with_history(config.watch_history)),
+struct Opened {
+    store: Arc<dyn Store>,
+    /// The same where it is etcd.
+    etcd: Option<Arc<EtcdStore>>,
+}
+
+async fn open_store(config: &Config) -> anyhow::Result<Opened> {
+    let history = config.watch_history;
+    let store: Arc<dyn Store> = match config.store {
+        StoreKind::Memory => Arc::new(MemoryStore::with_history(history)),
         StoreKind::Redb => {
-            let (path, history) = (config.data_dir.join("store.redb"), config.watch_history);
+            let path = config.data_dir.join("store.redb");
             Arc::new(tokio::task::spawn_blocking(move || RedbStore::open(&path, history)).await??)
         }
-    })
+        StoreKind::Etcd => {
+            let Etcd { servers, prefix, cafile, certfile, keyfile } = &config.etcd;
+            let tls = TlsFiles::read(cafile.as_deref(), certfile.as_deref().zip(keyfile.as_deref()))?;
+            let etcd = Arc::new(EtcdStore::open(servers, prefix, &tls, history).await?);
+            return Ok(Opened { store: Arc::clone(&etcd) as Arc<dyn Store>, etcd: Some(etcd) });
+        }
+    };
+    Ok(Opened { store, etcd: None })
+}
+
+/// This process as one that would lead; none where there is nothing to decide, or nobody to share it with.
+fn candidate(
+    config: &Config,
+    etcd: &Arc<EtcdStore>,
+    clock: &Arc<SystemClock>,
+    seed: u64,
+) -> Option<Candidate> {
+    let decides = Controller::ALL.iter().any(|controller| config.controllers.has(*controller));
+    if !config.leader_elect || !decides {
+        return None;
+    }
+    let random = Random::new(seed, 0);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let me = format!("{}_{}", host.trim(), random.uid());
+    Some(Candidate::new(Arc::clone(etcd), Arc::clone(clock), config.election, me, random.uid()))
 }
 
 /// The one task that runs the controllers: whenever something changed, and whenever something is due. It ends

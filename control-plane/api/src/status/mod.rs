@@ -339,6 +339,11 @@ impl ApiError {
         Self { continue_token: token.to_owned(), ..Self::expired(MESSAGE) }
     }
 
+    /// 504 for a request whose outcome is not known.
+    pub fn timed_out(message: &str) -> Self {
+        Self::new(504, Reason::Timeout, format!("Timeout: {message}"), Some(Details::default()))
+    }
+
     /// 504 for a list at a resourceVersion that is not reached yet.
     pub fn future_version(wanted: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");

@@ -15,7 +15,7 @@ use super::query::{self, ListOptions, Start};
 use super::view::View;
 use super::watch::{Subject, WatchBody};
 use super::{At, Filter, respond};
-use crate::service::{Page, Service, absent, show};
+use crate::service::{Page, Service, absent, show, store_failed};
 use crate::store::StoreError;
 
 /// How a request's answer is shown and written.
@@ -80,19 +80,21 @@ pub async fn watch(
 ) -> Result<Response<Body>, ApiError> {
     let (view, _) = view(service, call, target, false)?;
     let options = query::watch_options(&call.query)?;
-    let current = service.store.revision();
     let (existing, cursor, mark) = match options.start {
         Start::Existing { not_older_than, mark } => {
-            if let Err(error) = service.reached(not_older_than) {
+            if let Err(error) = service.reached(not_older_than).await {
                 return Ok(respond::watch_refused(&error));
             }
             let newest = ListOptions { at: At::Newest, limit: None };
             let Page { revision, objects, .. } = service.list(&filter, &newest).await?;
             (objects, revision, mark)
         }
-        Start::Now => (Vec::new(), current, false),
+        Start::Now => {
+            let newest = service.store.catch_up().await.map_err(|error| store_failed(&error))?;
+            (Vec::new(), newest, false)
+        }
         Start::After(revision) => {
-            if let Err(error) = service.reached(revision) {
+            if let Err(error) = service.reached(revision).await {
                 return Ok(respond::watch_refused(&error));
             }
             match service.store.changes(revision) {

@@ -204,7 +204,9 @@ impl WatchBody {
                     StoreError::Compacted { asked, oldest } => ApiError::too_old(asked, oldest),
                     other @ (StoreError::Exists
                     | StoreError::Conflict { .. }
-                    | StoreError::Unavailable(_)) => ApiError::internal(&other.to_string()),
+                    | StoreError::Unavailable(_)
+                    | StoreError::Uncertain(_)
+                    | StoreError::Deposed) => ApiError::internal(&other.to_string()),
                 };
                 self.line("ERROR", &error.to_status());
                 self.done = true;

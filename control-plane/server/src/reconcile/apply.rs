@@ -41,9 +41,10 @@ impl From<StoreError> for NotApplied {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Exists | StoreError::Conflict { .. } => Self::Stale,
-            StoreError::Compacted { .. } | StoreError::Unavailable(_) => {
-                Self::Refused(ApiError::internal(&error.to_string()))
-            }
+            StoreError::Compacted { .. }
+            | StoreError::Unavailable(_)
+            | StoreError::Uncertain(_)
+            | StoreError::Deposed => Self::Refused(ApiError::internal(&error.to_string())),
         }
     }
 }

@@ -89,7 +89,12 @@ pub async fn record(
         match written {
             Ok(_) => return Ok(()),
             Err(error @ (StoreError::Exists | StoreError::Conflict { .. })) => lost = error,
-            Err(error @ (StoreError::Compacted { .. } | StoreError::Unavailable(_))) => return Err(error),
+            Err(
+                error @ (StoreError::Compacted { .. }
+                | StoreError::Unavailable(_)
+                | StoreError::Uncertain(_)
+                | StoreError::Deposed),
+            ) => return Err(error),
         }
     }
     Err(lost)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use control_plane_api::kinds;
 use control_plane_core::{Key, Now, Object, Snapshot};
+use serde_json::Value;
 
 use crate::auth::rbac;
 use crate::store::{Effect, Scope, Store, StoreError};
@@ -90,6 +91,8 @@ impl Reflector {
     /// # Errors
     /// When more happened than the history holds; then [`Self::catch_up`].
     pub fn refresh(&mut self, store: &dyn Store, now: &Now) -> Result<(), StoreError> {
+        // Revisions at which nothing of ours was written count as seen too.
+        let reached = store.revision();
         for change in store.changes(self.cursor)? {
             self.cursor = change.revision;
             let Some(kind) = kinds::by_resource(&change.key.resource) else { continue };
@@ -101,8 +104,15 @@ impl Reflector {
                 Effect::Deleted(_) => None,
             };
             let key = Key::new(change.key.namespace.as_str(), change.key.name.as_str());
+            let report = kind.resource == "nodes"
+                && is_report(self.snapshot.at("nodes", &key).map(AsRef::as_ref), object.as_deref());
+            let name = report.then(|| key.name.clone());
             self.snapshot.observe(kind.resource, key, object, now);
+            if let Some(name) = name {
+                self.snapshot.status_reported(&name, change.revision);
+            }
         }
+        self.cursor = self.cursor.max(reached);
         Ok(())
     }
 
@@ -124,6 +134,25 @@ impl Reflector {
     /// Notes an accepted report of a node's figures (SCHED-22, SCHED-25).
     pub fn status_reported(&mut self, node: &str, revision: u64) {
         self.snapshot.status_reported(node, revision);
+    }
+}
+
+/// Whether a node's status was written by the board itself, which also another control plane on the same store may have
+/// accepted (SCHED-22). The controllers' own writes change nothing there but what the conditions say, and since when.
+fn is_report(old: Option<&Value>, new: Option<&Value>) -> bool {
+    let figures = |node: &Value| {
+        let mut status = node["status"].clone();
+        if let Some(conditions) = status["conditions"].as_array_mut() {
+            let beats: Vec<Value> =
+                conditions.iter_mut().map(|condition| condition["lastHeartbeatTime"].take()).collect();
+            conditions.clear();
+            conditions.extend(beats.into_iter().filter(|beat| !beat.is_null()));
+        }
+        status
+    };
+    match (old, new) {
+        (Some(old), Some(new)) => old["status"] != new["status"] && figures(old) != figures(new),
+        (None, _) | (_, None) => false,
     }
 }
 

@@ -22,6 +22,7 @@ impl Service {
         dry_run: bool,
     ) -> Result<(), ApiError> {
         let Some(pods) = kinds::by_resource("pods") else { return Err(ApiError::resource_not_found()) };
+        self.store.catch_up().await.map_err(|error| store_failed(&error))?;
         admission::namespace_open(self.fresh().snapshot(), pods, namespace, name)?;
         let key = Key::new("pods", namespace, name);
         for _ in 0..ATTEMPTS {

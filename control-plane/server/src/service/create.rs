@@ -9,15 +9,18 @@ use control_plane_core::Snapshot;
 use control_plane_core::scheduler::{self, Assumed};
 use serde_json::{Value, json};
 
-use super::{Service, key_of, store_failed, stored_kind, text};
+use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
 use crate::admission;
 use crate::auth::node::check_write;
 use crate::auth::{Action, User};
 use crate::config::{Admission, Controller};
-use crate::store::{Expect, StoreError};
+use crate::store::{Expect, StoreError, Turn};
 
 /// Addresses of services: 10.96.HIGH.LOW. The first few are left to what has a fixed one.
 const FIRST_ADDRESS: u16 = 10;
+
+/// What control planes on one store take turns about: addresses of services.
+const ADDRESSES: &str = "service-addresses";
 
 /// An address that no service has.
 fn free_address(snapshot: &Snapshot) -> Option<String> {
@@ -43,6 +46,8 @@ impl Service {
         object: Value,
         dry_run: bool,
     ) -> Result<Arc<Value>, ApiError> {
+        // What another control plane was acknowledged counts here too: a namespace, a service's address, an account.
+        self.store.catch_up().await.map_err(|error| store_failed(&error))?;
         let mut object = views::from_view(kind, object);
         let kind = stored_kind(kind);
         let generated = text(&object, "/metadata/name").is_empty();
@@ -65,10 +70,16 @@ impl Service {
             strategy::admit_default_class(&object, true, classes)?;
         }
         let allocating = if kind.resource == "services" { Some(self.allocating.lock().await) } else { None };
-        let address = allocating.as_ref().and_then(|_| free_address(self.fresh().snapshot()));
         let classes = if kind.resource == "pods" { self.priority_classes() } else { Vec::new() };
         let mut taken = None;
-        for _ in 0..NAMES {
+        let mut names = 0;
+        for _ in 0..ATTEMPTS {
+            if names == NAMES {
+                break;
+            }
+            // The turn is read before the addresses: whoever takes one after that makes this write fail.
+            let turn = allocating.as_ref().map(|_| self.store.turn(ADDRESSES));
+            let address = allocating.as_ref().and_then(|_| free_address(self.fresh().snapshot()));
             let (uid, suffix) = (self.random.uid(), self.random.suffix());
             let identity = Identity {
                 uid: &uid,
@@ -83,11 +94,14 @@ impl Service {
             }
             self.check_grant(user, kind, namespace, None, &prepared)?;
             let name = text(&prepared, "/metadata/name").to_owned();
-            match self.insert(kind, namespace, &name, prepared, dry_run).await {
+            match self.insert(kind, namespace, &name, prepared, dry_run, turn).await {
                 Ok(object) => return Ok(object),
                 Err(StoreError::Exists) if generated => {
-                    taken = Some(ApiError::generated_name_taken(kind, &name))
+                    names += 1;
+                    taken = Some(ApiError::generated_name_taken(kind, &name));
                 }
+                // Another control plane took an address, maybe this one.
+                Err(StoreError::Conflict { .. }) if turn.is_some() => self.take_in(),
                 Err(StoreError::Exists) => return Err(ApiError::already_exists(kind, &name)),
                 Err(error) => return Err(store_failed(&error)),
             }
@@ -109,6 +123,7 @@ impl Service {
         name: &str,
         object: Value,
         dry_run: bool,
+        turn: Option<Turn>,
     ) -> Result<Arc<Value>, StoreError> {
         let key = key_of(kind, namespace, name);
         if dry_run {
@@ -117,18 +132,28 @@ impl Service {
                 None => Ok(Arc::new(object)),
             };
         }
-        if kind.resource == "pods" && self.runs(Controller::Scheduler) {
+        if kind.resource == "pods" && self.runs(Controller::Scheduler) && self.term().is_some() {
+            // Where another control plane leads, it binds the pod as soon as it sees it (SCHED-56).
             let scheduling = self.scheduling.lock().await;
             let began = self.clock.mono();
             let free = text(&object, "/spec/nodeName").is_empty();
+            let unplaced = self.leadership.is_some().then(|| object.clone());
             let placed = {
                 let reflector = self.fresh();
                 let (snapshot, now) = (reflector.snapshot(), self.now());
                 scheduler::place(&self.scheduler, object, snapshot, &Assumed::default(), &now)
             };
             let bound = !text(&placed.pod, "/spec/nodeName").is_empty();
-            let entry = self.store.put(key, placed.pod, Expect::Absent).await?;
+            let written = self.decisions.put(key.clone(), placed.pod, Expect::Absent).await;
             self.take_in();
+            let entry = match (written, unplaced) {
+                // It leads no more, so it may not choose the node; whoever leads now does.
+                (Err(StoreError::Deposed), Some(object)) => {
+                    drop(scheduling);
+                    return self.store.put(key, object, Expect::Absent).await.map(|entry| entry.object);
+                }
+                (written, _) => written?,
+            };
             // A pod of another scheduler, or of none, was not attempted.
             if free && (bound || placed.look_again.is_some()) {
                 let result = if bound { "scheduled" } else { "unschedulable" };
@@ -142,7 +167,10 @@ impl Service {
             self.record(&placed.events).await;
             return Ok(entry.object);
         }
-        let entry = self.store.put(key, object, Expect::Absent).await?;
+        let entry = match turn {
+            Some(turn) => self.store.put_in_turn(key, object, Expect::Absent, turn).await?,
+            None => self.store.put(key, object, Expect::Absent).await?,
+        };
         let mut reflector = self.fresh();
         if kind.resource == "nodes" && entry.object.pointer("/status").is_some_and(|status| !status.is_null())
         {

@@ -29,28 +29,34 @@ use crate::auth::Tokens;
 use crate::auth::rbac::{self, Policy, Rule};
 use crate::clock::Clock;
 use crate::config::{Config, Controller};
+use crate::leadership::Leadership;
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Reflector, recorder};
-use crate::store::{Expect, Key, Store, StoreError};
+use crate::store::{Expect, Key, Signal, Store, StoreError};
 
 /// The schedulerName of pods that say nothing.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 /// So often a write is tried again that lost a race for its object.
 const ATTEMPTS: usize = 64;
 
-/// What handlers and controllers share.
+/// What handlers and controllers share. Clones share everything.
+#[derive(Clone)]
 pub struct Service {
     /// The flags.
     pub config: Config,
     /// Where objects are.
     pub store: Arc<dyn Store>,
+    /// The same objects, for what only a leader may write.
+    decisions: Arc<dyn Store>,
+    /// Whether this process leads, where several share the store.
+    leadership: Option<Arc<Leadership>>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// Uids and generated names.
-    pub random: Random,
+    pub random: Arc<Random>,
     /// Ids of requests; a source of its own, so that reading changes no uid.
-    pub audit: Random,
+    pub audit: Arc<Random>,
     /// Who may come in.
     pub tokens: Tokens,
     /// What is counted.
@@ -62,15 +68,15 @@ pub struct Service {
     /// Which scheduler profile serves which pods.
     pub scheduler: SchedulerConfig,
     /// Held from looking for a node to the write that binds, so that no two bindings share what only one can have (SCHED-56).
-    pub scheduling: tokio::sync::Mutex<()>,
+    pub scheduling: Arc<tokio::sync::Mutex<()>>,
     /// Held from choosing a service's address to the write that takes it.
-    allocating: tokio::sync::Mutex<()>,
-    reflector: Mutex<Reflector>,
+    allocating: Arc<tokio::sync::Mutex<()>>,
+    reflector: Arc<Mutex<Reflector>>,
     /// The policy, and the version of the roles and bindings that it was made of.
-    policy: Mutex<Option<(u64, Arc<Policy>)>>,
+    policy: Arc<Mutex<Option<(u64, Arc<Policy>)>>>,
     /// What every board may ask for.
-    node_rules: Vec<Rule>,
-    retries: Mutex<BTreeMap<control_plane_core::Key, Duration>>,
+    node_rules: Arc<[Rule]>,
+    retries: Arc<Mutex<BTreeMap<control_plane_core::Key, Duration>>>,
 }
 
 impl Service {
@@ -84,27 +90,62 @@ impl Service {
         reflector: Reflector,
         (metrics, vitals): (Arc<Metrics>, Arc<Vitals>),
     ) -> Self {
-        let random = Random::new(seed, store.revision());
+        let random = Arc::new(Random::new(seed, store.revision()));
         let profiles = BTreeMap::from([(DEFAULT_SCHEDULER.to_owned(), &KUBE32)]);
         let scheduler = SchedulerConfig { profiles, retry_period: config.reconcile_interval };
         Self {
             config,
+            decisions: Arc::clone(&store),
+            leadership: None,
             store,
             clock,
             random,
-            audit: Random::new(!seed, 0),
+            audit: Arc::new(Random::new(!seed, 0)),
             tokens,
             metrics,
             vitals,
             watches: Arc::default(),
             scheduler,
-            scheduling: tokio::sync::Mutex::new(()),
-            allocating: tokio::sync::Mutex::new(()),
-            reflector: Mutex::new(reflector),
-            policy: Mutex::default(),
-            node_rules: rbac::node_rules(),
-            retries: Mutex::default(),
+            scheduling: Arc::default(),
+            allocating: Arc::default(),
+            reflector: Arc::new(Mutex::new(reflector)),
+            policy: Arc::default(),
+            node_rules: rbac::node_rules().into(),
+            retries: Arc::default(),
         }
+    }
+
+    /// This service where several control planes share its store: it decides only while it leads, and writes what it decides
+    /// through `decisions`.
+    pub fn elected(self, leadership: Arc<Leadership>, decisions: Arc<dyn Store>) -> Self {
+        Self { leadership: Some(leadership), decisions, ..self }
+    }
+
+    /// The view through which controllers write: every write of it is a decision.
+    pub fn deciding(&self) -> Self {
+        Self { store: Arc::clone(&self.decisions), ..self.clone() }
+    }
+
+    /// The term in which this process decides; always the same one where it is alone.
+    pub fn term(&self) -> Option<u64> {
+        self.leadership.as_ref().map_or(Some(0), |leadership| leadership.term())
+    }
+
+    /// Raised when it begins or ceases to lead.
+    pub fn led(&self) -> Option<&Arc<Signal>> {
+        self.leadership.as_ref().map(|leadership| leadership.changed())
+    }
+
+    /// Takes everything from the store anew, as after a restart: each node has one full lease from now (NODE-11).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn take_over(&self) -> Result<(), StoreError> {
+        self.store.catch_up().await?;
+        let loaded = Reflector::load(self.store.as_ref(), &self.now()).await?;
+        *self.reflector() = loaded;
+        self.retries().clear();
+        self.finish_removals().await
     }
 
     /// Both clocks.
@@ -202,8 +243,15 @@ fn key_of(kind: &Kind, namespace: Option<&str>, name: &str) -> Key {
 }
 
 /// What a client is told when the store fails for reasons of its own.
-fn store_failed(error: &StoreError) -> ApiError {
-    ApiError::internal(&error.to_string())
+pub fn store_failed(error: &StoreError) -> ApiError {
+    match error {
+        StoreError::Uncertain(_) => ApiError::timed_out(&error.to_string()),
+        StoreError::Exists
+        | StoreError::Conflict { .. }
+        | StoreError::Compacted { .. }
+        | StoreError::Unavailable(_)
+        | StoreError::Deposed => ApiError::internal(&error.to_string()),
+    }
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -35,17 +35,21 @@ impl Service {
         name: &str,
         not_older_than: u64,
     ) -> Result<Entry, ApiError> {
-        self.reached(not_older_than)?;
+        self.reached(not_older_than).await?;
         let entry = self.store.get(&key_of(kind, namespace, name)).await;
         entry.map_err(|error| store_failed(&error))?.ok_or_else(|| ApiError::not_found(kind, name))
     }
 
-    /// Refuses to wait for a revision that is still to come.
+    /// Refuses to wait for a revision that is still to come. One that another control plane on the same store has answered
+    /// with is not.
     ///
     /// # Errors
     /// 504 with the current revision.
-    pub fn reached(&self, revision: u64) -> Result<(), ApiError> {
-        let current = self.store.revision();
+    pub async fn reached(&self, revision: u64) -> Result<(), ApiError> {
+        let mut current = self.store.revision();
+        if revision > current {
+            current = self.store.catch_up().await.map_err(|error| store_failed(&error))?;
+        }
         if revision > current { Err(ApiError::future_version(revision, current)) } else { Ok(()) }
     }
 
@@ -59,15 +63,15 @@ impl Service {
             // Served whole, as Kubernetes serves it from its cache.
             At::NotOlderThan(0) => (None, None),
             At::NotOlderThan(revision) => {
-                self.reached(*revision)?;
+                self.reached(*revision).await?;
                 (None, options.limit)
             }
             At::Exactly(revision) => {
-                self.reached(*revision)?;
+                self.reached(*revision).await?;
                 (Some(*revision), options.limit)
             }
             At::Continue(token) => {
-                self.reached(token.revision.unwrap_or(0))?;
+                self.reached(token.revision.unwrap_or(0)).await?;
                 (token.revision, options.limit)
             }
         };

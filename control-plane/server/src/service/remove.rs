@@ -95,8 +95,11 @@ impl Service {
             }
         }
         for (key, revision) in begun {
-            self.store.delete(key, revision).await?;
-            self.take_in();
+            match self.store.delete(key, revision).await {
+                // Whoever had begun it, on the same store, may be at it still.
+                Ok(_) | Err(StoreError::Conflict { .. }) => self.take_in(),
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::table::{Table, at_revision};
 use super::{
     Answer, Change, DEFAULT_HISTORY, Effect, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store,
-    StoreError,
+    StoreError, Turn,
 };
 
 /// Objects in memory. Keep the handle to serve the same objects again after a simulated restart.
@@ -85,6 +85,18 @@ impl Store for MemoryStore {
 
     fn revision(&self) -> u64 {
         self.table().revision()
+    }
+
+    fn catch_up(&self) -> Answer<'_, u64> {
+        Box::pin(ready(Ok(self.revision())))
+    }
+
+    fn turn(&self, topic: &'static str) -> Turn {
+        Turn { topic, number: 0 }
+    }
+
+    fn put_in_turn(&self, key: Key, object: Value, expect: Expect, _: Turn) -> Answer<'_, Entry> {
+        self.put(key, object, expect)
     }
 
     fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {

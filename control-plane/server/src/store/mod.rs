@@ -1,15 +1,17 @@
-//! Where objects live: one trait, a store in memory and one in a redb file.
+//! Where objects live: one trait, a store in memory, one in a redb file, and one in etcd that several processes share.
 //!
 //! Every write takes the next global revision (the resourceVersion that clients see) and lands in a bounded history, which
 //! watches and the reflector read with a cursor of their own. A store never interprets an object beyond setting its
 //! resourceVersion. A write is acknowledged only when it is as durable as the store makes it.
 
+mod etcd;
 mod memory;
 mod observed;
 mod redb;
 mod signal;
 mod table;
 
+pub use self::etcd::{EtcdError, EtcdStore, TlsFiles};
 pub use self::memory::MemoryStore;
 pub use self::observed::ObservedStore;
 pub use self::redb::{Medium, OpenError, RedbStore};
@@ -112,6 +114,15 @@ pub struct Scope<'a> {
     pub namespace: Option<&'a str>,
 }
 
+/// A claim to be the next to write about a topic: whoever chooses something that must be free among all objects of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// What is chosen.
+    pub topic: &'static str,
+    /// How far the topic is known.
+    pub number: u64,
+}
+
 /// A consistent list.
 #[derive(Clone, Debug)]
 pub struct Listing {
@@ -155,6 +166,13 @@ pub enum StoreError {
     /// The medium failed; nothing is known to have been written.
     #[error("the store cannot write: {0}")]
     Unavailable(String),
+    /// The store took the write and its answer was lost: it may have been made, now or a little later. Never tried again
+    /// here, so that nothing is made twice; whoever asked has to look.
+    #[error("it is not known whether the write was made: {0}")]
+    Uncertain(String),
+    /// A decision of a control plane that no longer leads; nothing was written.
+    #[error("another control plane decides now")]
+    Deposed,
 }
 
 /// A store's answer, later. Over [`MemoryStore`] it is always ready at once.
@@ -185,6 +203,24 @@ pub trait Store: Send + Sync {
 
     /// The revision of the newest acknowledged write.
     fn revision(&self) -> u64;
+
+    /// Takes in what anyone was acknowledged before this call, other processes on the same store too: from then on
+    /// [`Self::revision`] and [`Self::changes`] show it. Answers the revision reached. A store that only this process
+    /// writes is always there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when that cannot be found out.
+    fn catch_up(&self) -> Answer<'_, u64>;
+
+    /// The turn that comes after all that [`Self::revision`] shows of a topic.
+    fn turn(&self, topic: &'static str) -> Turn;
+
+    /// As [`Self::put`], if nobody else wrote in turn about the topic since `turn` was read. Within one process a lock does
+    /// that, and this is an ordinary write.
+    ///
+    /// # Errors
+    /// As [`Self::put`]; [`StoreError::Conflict`] also when the turn was somebody else's.
+    fn put_in_turn(&self, key: Key, object: Value, expect: Expect, turn: Turn) -> Answer<'_, Entry>;
 
     /// The writes after a revision, oldest first. Empty when there are none yet.
     ///

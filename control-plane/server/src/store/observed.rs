@@ -6,7 +6,7 @@ use std::time::Duration;
 use prometheus::Histogram;
 use serde_json::Value;
 
-use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError};
+use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError, Turn};
 use crate::clock::Clock;
 use crate::observe::{Metrics, Vitals};
 
@@ -40,12 +40,17 @@ impl ObservedStore {
                 histogram.observe(self.clock.mono().saturating_sub(began).as_secs_f64());
                 self.vitals.store_works();
             }
-            Err(StoreError::Unavailable(why)) => {
+            Err(StoreError::Unavailable(why) | StoreError::Uncertain(why)) => {
                 self.metrics.store_failures.inc();
                 self.vitals.store_failed(why);
             }
             // Lost preconditions say nothing of the medium.
-            Err(StoreError::Exists | StoreError::Conflict { .. } | StoreError::Compacted { .. }) => {}
+            Err(
+                StoreError::Exists
+                | StoreError::Conflict { .. }
+                | StoreError::Compacted { .. }
+                | StoreError::Deposed,
+            ) => {}
         }
         written
     }
@@ -70,6 +75,18 @@ impl Store for ObservedStore {
 
     fn revision(&self) -> u64 {
         self.store.revision()
+    }
+
+    fn catch_up(&self) -> Answer<'_, u64> {
+        self.store.catch_up()
+    }
+
+    fn turn(&self, topic: &'static str) -> Turn {
+        self.store.turn(topic)
+    }
+
+    fn put_in_turn(&self, key: Key, object: Value, expect: Expect, turn: Turn) -> Answer<'_, Entry> {
+        Box::pin(self.timed(&self.puts, self.store.put_in_turn(key, object, expect, turn)))
     }
 
     fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {

@@ -1,6 +1,7 @@
 //! The objects and their history as a plain synchronous structure, which both stores stand on.
 //!
-//! Never does I/O and never waits. Revisions rise by one with each write and are never reused.
+//! Never does I/O and never waits. Revisions rise with each write and are never reused; where others write to the same medium
+//! they have gaps.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -17,12 +18,14 @@ pub(super) struct Table {
     revision: u64,
     history: VecDeque<Arc<Change>>,
     capacity: usize,
+    /// The oldest revision whose successors are all in the history.
+    oldest: u64,
 }
 
 impl Table {
     /// A table that stands at `revision` with these objects and no history yet.
     pub fn new(revision: u64, objects: BTreeMap<Key, Entry>, capacity: usize) -> Self {
-        Self { objects, revision, history: VecDeque::new(), capacity: capacity.max(1) }
+        Self { objects, revision, history: VecDeque::new(), capacity: capacity.max(1), oldest: revision }
     }
 
     pub fn revision(&self) -> u64 {
@@ -38,18 +41,12 @@ impl Table {
         self.objects.get(key)
     }
 
-    /// The oldest revision whose successors are all known.
-    fn oldest(&self) -> u64 {
-        self.history.front().map_or(self.revision, |change| change.revision - 1)
-    }
-
     pub fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
-        let oldest = self.oldest();
-        if after < oldest {
-            return Err(StoreError::Compacted { asked: after, oldest });
+        if after < self.oldest {
+            return Err(StoreError::Compacted { asked: after, oldest: self.oldest });
         }
-        let skip = usize::try_from(after - oldest).unwrap_or(usize::MAX);
-        Ok(self.history.iter().skip(skip).cloned().collect())
+        let seen = self.history.partition_point(|change| change.revision <= after);
+        Ok(self.history.range(seen..).cloned().collect())
     }
 
     pub fn list(&self, scope: Scope<'_>, at: Option<u64>) -> Result<Listing, StoreError> {
@@ -62,9 +59,8 @@ impl Table {
             .collect();
         let revision = at.unwrap_or(self.revision);
         if revision < self.revision {
-            let oldest = self.oldest();
-            if revision < oldest {
-                return Err(StoreError::Compacted { asked: revision, oldest });
+            if revision < self.oldest {
+                return Err(StoreError::Compacted { asked: revision, oldest: self.oldest });
             }
             for change in self.history.iter().rev().take_while(|change| change.revision > revision) {
                 if change.key.resource == scope.resource && within(&change.key) {
@@ -91,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Takes in one write, which must be the next.
+    /// Takes in one write, which must not be older than those before.
     pub fn apply(&mut self, change: Change) {
         self.revision = change.revision;
         match &change.effect {
@@ -103,9 +99,24 @@ impl Table {
             }
         }
         if self.history.len() == self.capacity {
-            self.history.pop_front();
+            self.forget();
         }
         self.history.push_back(Arc::new(change));
+    }
+
+    /// Everything up to `revision` is in.
+    pub fn advance(&mut self, revision: u64) {
+        self.revision = self.revision.max(revision);
+    }
+
+    /// Forgets the oldest revision of the history, with all that was written at it.
+    fn forget(&mut self) {
+        if let Some(first) = self.history.pop_front() {
+            self.oldest = first.revision;
+            while self.history.front().is_some_and(|next| next.revision == self.oldest) {
+                self.history.pop_front();
+            }
+        }
     }
 }
 
@@ -137,4 +148,48 @@ pub(super) fn at_revision(mut object: Value, revision: u64) -> Value {
         }
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn put(table: &mut Table, revision: u64, name: &str) {
+        let key = Key::new("pods", "default", name);
+        let previous = table.get(&key).cloned();
+        let object = Arc::new(at_revision(json!({}), revision));
+        table.apply(Change { revision, key, previous, effect: Effect::Put(Entry::new(revision, object)) });
+    }
+
+    fn revisions(table: &Table, after: u64) -> Result<Vec<u64>, u64> {
+        match table.changes(after) {
+            Ok(changes) => Ok(changes.iter().map(|change| change.revision).collect()),
+            Err(StoreError::Compacted { oldest, .. }) => Err(oldest),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_history_with_gaps_is_asked_by_revision_and_never_cut_inside_one() {
+        let mut table = Table::new(10, BTreeMap::new(), 3);
+        put(&mut table, 15, "a");
+        put(&mut table, 20, "a");
+        put(&mut table, 20, "b");
+        let check = |table: &Table, after: u64, expected: Result<Vec<u64>, u64>| {
+            assert_eq!(revisions(table, after), expected, "{after}");
+        };
+        check(&table, 9, Err(10));
+        check(&table, 12, Ok(vec![15, 20, 20]));
+        check(&table, 17, Ok(vec![20, 20]));
+        put(&mut table, 31, "c");
+        check(&table, 14, Err(15));
+        check(&table, 15, Ok(vec![20, 20, 31]));
+        put(&mut table, 32, "c");
+        check(&table, 19, Err(20));
+        check(&table, 25, Ok(vec![31, 32]));
+        let listed = table.list(Scope { resource: "pods", namespace: None }, Some(30)).unwrap();
+        let names: Vec<&str> = listed.entries.iter().map(|(key, _)| key.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use control_plane::store::{
-    Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError,
+    Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError, Turn,
 };
 use control_plane::{Config, ControlPlane, MemoryStore};
 use futures_util::FutureExt;
@@ -269,6 +269,18 @@ impl Store for Failing {
 
     fn revision(&self) -> u64 {
         self.store.revision()
+    }
+
+    fn catch_up(&self) -> Answer<'_, u64> {
+        self.store.catch_up()
+    }
+
+    fn turn(&self, topic: &'static str) -> Turn {
+        self.store.turn(topic)
+    }
+
+    fn put_in_turn(&self, key: Key, object: Value, expect: Expect, _: Turn) -> Answer<'_, Entry> {
+        self.put(key, object, expect)
     }
 
     fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {

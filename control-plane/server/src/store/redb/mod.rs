@@ -23,7 +23,7 @@ use self::file::{File, on_disk};
 pub use self::file::{Medium, OpenError};
 use self::writer::{Request, Shared, Write, Writer};
 use super::table::{Table, weight};
-use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError};
+use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError, Turn};
 
 /// Bytes of objects that may wait to be written; whoever comes then waits for room.
 const WAITING: u32 = 64 * 1024 * 1024;
@@ -122,6 +122,18 @@ impl Store for RedbStore {
 
     fn revision(&self) -> u64 {
         self.shared.table().revision()
+    }
+
+    fn catch_up(&self) -> Answer<'_, u64> {
+        Box::pin(ready(Ok(self.revision())))
+    }
+
+    fn turn(&self, topic: &'static str) -> Turn {
+        Turn { topic, number: 0 }
+    }
+
+    fn put_in_turn(&self, key: Key, object: Value, expect: Expect, _: Turn) -> Answer<'_, Entry> {
+        self.put(key, object, expect)
     }
 
     fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
