@@ -40,6 +40,9 @@ const DEFAULT_SCHEDULER: &str = "default-scheduler";
 /// So often a write is tried again that lost a race for its object.
 const ATTEMPTS: usize = 64;
 
+/// The policy, and the version of the roles and bindings that it was made of.
+type Compiled = (u64, Arc<Policy>);
+
 /// What handlers and controllers share. Clones share everything.
 #[derive(Clone)]
 pub struct Service {
@@ -72,8 +75,7 @@ pub struct Service {
     /// Held from choosing a service's address to the write that takes it.
     allocating: Arc<tokio::sync::Mutex<()>>,
     reflector: Arc<Mutex<Reflector>>,
-    /// The policy, and the version of the roles and bindings that it was made of.
-    policy: Arc<Mutex<Option<(u64, Arc<Policy>)>>>,
+    policy: Arc<Mutex<Option<Compiled>>>,
     /// What every board may ask for.
     node_rules: Arc<[Rule]>,
     retries: Arc<Mutex<BTreeMap<control_plane_core::Key, Duration>>>,
@@ -143,7 +145,12 @@ impl Service {
     pub async fn take_over(&self) -> Result<(), StoreError> {
         self.store.catch_up().await?;
         let loaded = Reflector::load(self.store.as_ref(), &self.now()).await?;
-        *self.reflector() = loaded;
+        {
+            let mut reflector = self.reflector();
+            *reflector = loaded;
+            // Its versions are counted anew.
+            *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
         self.retries().clear();
         self.finish_removals().await
     }
