@@ -37,13 +37,15 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let (mut bits, mut held) = (0_u32, 0);
     for letter in text.trim_end_matches('=').bytes() {
-        let letter = match letter {
-            b'+' => b'-',
-            b'/' => b'_',
-            other => other,
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
         };
-        let value = LETTERS.iter().position(|known| *known == letter)?;
-        bits = bits << 6 | u32::try_from(value).ok()?;
+        bits = bits << 6 | u32::from(value);
         held += 6;
         if held >= 8 {
             held -= 8;

@@ -82,6 +82,15 @@ pub struct Flags {
     /// Bearer tokens, one line each: token,user,uid,"group1,group2".
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
+    /// The issuer that stands in the tokens of service accounts; also the audience for which this API takes tokens.
+    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc.cluster.local")]
+    service_account_issuer: String,
+    /// The private key, in PEM, that signs the tokens of service accounts: RSA or EC on P-256. Made in DATA_DIR/pki when left out.
+    #[arg(long, value_name = "FILE")]
+    service_account_signing_key_file: Option<PathBuf>,
+    /// Another key, in PEM, whose tokens are accepted; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    service_account_key_file: Vec<PathBuf>,
     /// Where to write the administrator's kubeconfig besides DATA_DIR/kubeconfig/admin.kubeconfig.
     #[arg(long, value_name = "FILE")]
     admin_kubeconfig: Option<PathBuf>,
@@ -145,6 +154,9 @@ impl Flags {
             allow_insecure_bind: self.allow_insecure_bind,
             no_auth: self.no_auth,
             token_auth_file: self.token_auth_file,
+            service_account_issuer: self.service_account_issuer,
+            service_account_signing_key_file: self.service_account_signing_key_file,
+            service_account_key_files: self.service_account_key_file,
             admin_kubeconfig: self.admin_kubeconfig,
             dialect: self.dialect,
             default_scheduler_profile: self.default_scheduler_profile,

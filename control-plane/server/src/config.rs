@@ -51,7 +51,13 @@ pub struct Config {
     pub no_auth: bool,
     /// Kubernetes' static token file.
     pub token_auth_file: Option<PathBuf>,
-    /// The same as text, for those who want no file.
+    /// The issuer of service accounts' tokens, which is also this API's audience.
+    pub service_account_issuer: String,
+    /// The key that signs the tokens of service accounts; made under the data directory when absent.
+    pub service_account_signing_key_file: Option<PathBuf>,
+    /// More keys whose tokens are accepted.
+    pub service_account_key_files: Vec<PathBuf>,
+    /// [`Self::token_auth_file`] as text, for those who want no file.
     pub token_auth_text: Option<String>,
     /// A second place for the administrator's kubeconfig.
     pub admin_kubeconfig: Option<PathBuf>,
@@ -97,6 +103,9 @@ impl Default for Config {
             allow_insecure_bind: false,
             no_auth: false,
             token_auth_file: None,
+            service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
+            service_account_signing_key_file: None,
+            service_account_key_files: Vec::new(),
             token_auth_text: None,
             admin_kubeconfig: None,
             dialect: Dialect::Kube32,
@@ -126,6 +135,9 @@ impl Config {
             self.election.check().map_err(|problem| BadValue(problem.into()))?;
         } else if self.etcd.is_given() {
             return refuse("the --etcd flags are for --store etcd: give that too, or leave them out".into());
+        }
+        if self.service_account_issuer.is_empty() {
+            return refuse("--service-account-issuer must not be empty: give a URL, or leave it out".into());
         }
         if self.eviction_timeout.subsec_nanos() != 0 {
             return refuse(
@@ -197,7 +209,7 @@ impl Config {
 }
 
 /// Whether a text is a DNS subdomain, as nodes' names are.
-fn is_node_name(text: &str) -> bool {
+pub(crate) fn is_node_name(text: &str) -> bool {
     let end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let label = |label: &str| {
         label.bytes().all(|byte| end(byte) || byte == b'-')

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::api;
-use crate::auth::{Tokens, User, rbac};
+use crate::auth::{Credentials, Tokens, User, rbac};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::leadership::Leadership;
@@ -70,10 +70,10 @@ impl ControlPlane {
         clock: Arc<dyn Clock>,
         seed: u64,
     ) -> anyhow::Result<Self> {
-        Self::open_with(config, store, clock, seed, Tokens::default()).await
+        Self::open_with(config, store, clock, seed, Credentials::repeatable(seed)).await
     }
 
-    /// As [`Self::open`], with tokens besides those of the token file.
+    /// As [`Self::open`], with what people are known by besides the token file.
     ///
     /// # Errors
     /// When the store or the token file cannot be read.
@@ -82,9 +82,9 @@ impl ControlPlane {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seed: u64,
-        tokens: Tokens,
+        credentials: Credentials,
     ) -> anyhow::Result<Self> {
-        Self::open_elected(config, store, clock, seed, tokens, None).await
+        Self::open_elected(config, store, clock, seed, credentials, None).await
     }
 
     /// As [`Self::open_with`]; where it is `elected`, it decides only while it leads.
@@ -96,14 +96,14 @@ impl ControlPlane {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seed: u64,
-        mut tokens: Tokens,
+        mut credentials: Credentials,
         elected: Option<Elected>,
     ) -> anyhow::Result<Self> {
         let from_file = config.token_auth_file.as_deref().map(Tokens::read).transpose()?;
         let from_text =
             config.token_auth_text.as_deref().map(|text| Tokens::parse(text, Path::new("(given as text)")));
         for (token, user) in [from_file, from_text.transpose()?].iter().flatten().flat_map(Tokens::iter) {
-            tokens.add(token, user.clone());
+            credentials.tokens.add(token, user.clone());
         }
         let (metrics, vitals) = (Arc::<Metrics>::default(), Arc::<Vitals>::default());
         vitals.moved(clock.mono());
@@ -115,7 +115,7 @@ impl ControlPlane {
         let elected = elected.map(|elected| (elected.leadership, observed(elected.decisions)));
         let now = control_plane_core::Now { mono: clock.mono(), wall: clock.wall() };
         let reflector = Reflector::load(store.as_ref(), &now).await.context("the store cannot be read")?;
-        let service = Service::new(config, store, clock, seed, tokens, reflector, (metrics, vitals));
+        let service = Service::new(config, store, clock, seed, credentials, reflector, (metrics, vitals));
         service.finish_removals().await.context("the store cannot be written")?;
         bootstrap(&service).await?;
         // A source of their own, so that the defaults change no other uid.

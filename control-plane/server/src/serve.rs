@@ -24,7 +24,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use crate::auth::Tokens;
+use crate::auth::accounts::{Issuer, Keys};
+use crate::auth::{Credentials, Secrets, Tokens};
 use crate::clock::{Clock, SystemClock, within};
 use crate::config::{Config, Controller, Etcd, StoreKind};
 use crate::control_plane::{ControlPlane, Elected};
@@ -96,15 +97,23 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let identity = (!config.plain_http).then(|| tls::acceptor(&config, address.ip(), &shared)).transpose()?;
     let scheme = if identity.is_some() { "https" } else { "http" };
     let opened = open_store(&config).await?;
+    let keys = Keys::open(
+        &config.data_dir.join("pki/sa.key"),
+        config.service_account_signing_key_file.as_deref(),
+        &config.service_account_key_files,
+    )?;
+    let issuer = Issuer::new(&config.service_account_issuer, keys);
+    let credentials = Credentials { tokens: tokens.clone(), issuer: Some(issuer), secrets: Secrets::System };
     let seed = u64::from_le_bytes(kubeconfig::secret()?[..8].try_into().unwrap_or_default());
     let mut candidate = opened.etcd.as_ref().and_then(|etcd| candidate(&config, etcd, &clock, seed));
     let elected = candidate.as_ref().zip(opened.etcd).map(|(candidate, etcd)| Elected {
         leadership: Arc::clone(candidate.leadership()),
         decisions: Arc::new(etcd.fenced(Arc::clone(candidate.leadership()))),
     });
-    let (store, known) = (opened.store, tokens.clone());
+    let store = opened.store;
     let plane =
-        ControlPlane::open_elected(config.clone(), store, Arc::clone(&shared), seed, known, elected).await?;
+        ControlPlane::open_elected(config.clone(), store, Arc::clone(&shared), seed, credentials, elected)
+            .await?;
     if let Some(candidate) = &mut candidate {
         // Where nobody leads, this one does before it serves, as it would on a store of its own.
         candidate.turn().await;

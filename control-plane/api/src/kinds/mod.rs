@@ -56,6 +56,16 @@ pub struct Kind {
     pub schema: &'static str,
 }
 
+/// `nodes/NAME/token`, where a board that joins asks for a token of its own. It is this server's own, and no part of
+/// discovery, which is Kubernetes'.
+static NODE_TOKEN: Subresource = Subresource {
+    name: "token",
+    group: "authentication.k8s.io",
+    version: "v1",
+    kind: "TokenRequest",
+    verbs: &["create"],
+};
+
 impl Kind {
     /// `v1` or `apps/v1`, as written in `apiVersion:`.
     pub fn api_version(&self) -> String {
@@ -83,7 +93,8 @@ impl Kind {
 
     /// The subresource of that name.
     pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
-        self.subresources.iter().find(|sub| sub.name == name)
+        let own = self.subresources.iter().find(|sub| sub.name == name);
+        own.or_else(|| (self.resource == "nodes" && name == NODE_TOKEN.name).then_some(&NODE_TOKEN))
     }
 
     /// Whether the status is written through a subresource of its own, and ignored by writes to the main resource.

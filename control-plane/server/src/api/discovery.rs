@@ -51,7 +51,12 @@ pub fn answer(route: &Route, headers: &HeaderMap, address: &str, pretty: bool) -
         }
         Route::Root => json!({"paths": paths()}),
         Route::NoResource => return respond::error(&ApiError::resource_not_found()),
-        Route::Resource(_) | Route::Health(..) | Route::Metrics | Route::Nothing => {
+        Route::Resource(_)
+        | Route::Health(..)
+        | Route::Metrics
+        | Route::OpenIdConfiguration
+        | Route::OpenIdKeys
+        | Route::Nothing => {
             return health::not_found();
         }
     };

@@ -47,7 +47,8 @@ pub async fn dispatch(
     seen: &mut Seen,
 ) -> Result<Response<Body>, ApiError> {
     let (head, body) = request.into_parts();
-    let user = authenticate(service, &head)?;
+    let peer = head.extensions.get::<Arc<Peer>>();
+    let user = service.authenticate(peer.map(AsRef::as_ref), &head.headers)?;
     seen.user = Some(user.clone());
     let query = query::parse(head.uri.query());
     seen.dry_run = query::get(&query, "dryRun").is_some_and(|value| !value.is_empty());
@@ -79,31 +80,18 @@ pub async fn dispatch(
     }
     let address =
         call.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if let Some(issuer) = &service.issuer {
+        match route {
+            Route::OpenIdConfiguration => {
+                return Ok(respond::document(&issuer.discovery(address), "application/json"));
+            }
+            Route::OpenIdKeys => {
+                return Ok(respond::document(&issuer.key_set(), "application/jwk-set+json"));
+            }
+            _ => {}
+        }
+    }
     Ok(discovery::answer(&route, &call.head.headers, address, call.pretty()))
-}
-
-/// Who asks: by certificate, else by token, else nobody in particular.
-///
-/// # Errors
-/// 401 where credentials are shown and none of them is accepted.
-fn authenticate(service: &Service, head: &Parts) -> Result<User, ApiError> {
-    if service.config.no_auth {
-        return Ok(User::master("system:admin"));
-    }
-    let peer = head.extensions.get::<Arc<Peer>>();
-    let vouched = peer.map_or(Ok(None), |peer| peer.user_at(service.clock.wall()));
-    if let Ok(Some(user)) = vouched {
-        return Ok(user.clone());
-    }
-    let by_token = service.tokens.user_of(&head.headers);
-    match (vouched, by_token) {
-        // A certificate that is not accepted is an unknown credential, unless a token is shown too.
-        (Err(why), user) => user.filter(|user| !user.is_anonymous()).ok_or_else(|| {
-            tracing::info!("401: {why}");
-            ApiError::unauthorized()
-        }),
-        (Ok(_), user) => user.ok_or_else(ApiError::unauthorized),
-    }
 }
 
 /// What a method asks of a place; nothing when the place does not take it.

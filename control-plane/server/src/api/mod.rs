@@ -14,6 +14,7 @@ mod query;
 mod read;
 mod respond;
 mod review;
+mod token;
 mod view;
 mod watch;
 mod write;
@@ -22,6 +23,7 @@ pub use self::continue_token::Continue;
 pub use self::entrance::router;
 pub use self::filter::Filter;
 pub use self::path::Target;
+pub use self::query::decode as percent_decoded;
 pub use self::query::{At, ListOptions};
 pub use self::watch::Watches;
 

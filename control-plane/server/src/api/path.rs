@@ -42,6 +42,10 @@ pub enum Route {
     Health(&'static str, Option<String>),
     /// `/metrics`
     Metrics,
+    /// `/.well-known/openid-configuration`
+    OpenIdConfiguration,
+    /// `/openid/v1/jwks`
+    OpenIdKeys,
     /// `/`
     Root,
     /// Below a served group and version, but no resource.
@@ -81,6 +85,8 @@ impl Route {
             ["openapi", "v3", rest @ ..] => Self::OpenApi(rest.join("/")),
             ["version"] => Self::Version,
             ["metrics"] => Self::Metrics,
+            [".well-known", "openid-configuration"] => Self::OpenIdConfiguration,
+            ["openid", "v1", "jwks"] => Self::OpenIdKeys,
             [health] => match HEALTH.iter().find(|known| *known == health) {
                 Some(known) => Self::Health(known, None),
                 None => Self::Nothing,
@@ -108,6 +114,8 @@ impl Route {
             Self::Health("livez", _) => "/livez",
             Self::Health(..) => "/healthz",
             Self::Metrics => "/metrics",
+            Self::OpenIdConfiguration => "/.well-known/openid-configuration",
+            Self::OpenIdKeys => "/openid/v1/jwks",
             Self::Root => "/",
         }
     }

@@ -68,6 +68,11 @@ pub fn metrics(text: String, media: &str) -> Response<Body> {
     response
 }
 
+/// A document of some media type.
+pub fn document(document: &Value, media: &'static str) -> Response<Body> {
+    response(200, media, document.to_string().into())
+}
+
 /// JSON that is already text.
 pub fn json_text(text: &'static str) -> Response<Body> {
     response(200, "application/json", text.into())

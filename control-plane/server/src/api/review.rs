@@ -55,10 +55,37 @@ pub fn answer(service: &Service, user: &User, target: &Target, mut review: Value
             }
             rules(service, user, namespace)
         }
+        "tokenreviews" => token(service, &review["spec"])?,
         _ => return Err(ApiError::method_not_allowed()),
     };
     review["status"] = status;
     Ok(review)
+}
+
+/// What a token is good for. The token itself is not repeated.
+fn token(service: &Service, spec: &Value) -> Result<Value, ApiError> {
+    let token = text(spec, "/token");
+    if token.is_empty() {
+        return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
+    }
+    let wanted: Vec<&str> =
+        spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let own = service.issuer.as_ref().map_or("", |issuer| issuer.name.as_str());
+    let (user, audiences) = match service.holder_of_token(token) {
+        Ok(found) => found,
+        Err(why) => return Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")})),
+    };
+    // Tokens that state no audience are for this API.
+    let audiences = if audiences.is_empty() { vec![own.to_owned()] } else { audiences };
+    let wanted = if wanted.is_empty() { vec![own] } else { wanted };
+    let both: Vec<&String> = audiences.iter().filter(|one| wanted.contains(&one.as_str())).collect();
+    if both.is_empty() {
+        let why = format!(
+            "[invalid bearer token, token audiences {audiences:?} is invalid for the target audiences {wanted:?}]"
+        );
+        return Ok(json!({"user": {}, "error": why}));
+    }
+    Ok(json!({"authenticated": true, "user": user_info(&user), "audiences": both}))
 }
 
 /// A user as reviews show it.

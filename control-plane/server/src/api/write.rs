@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::handler::Call;
 use super::path::Target;
 use super::query::{self, Query};
-use super::{At, Filter, ListOptions, body, read, respond, review};
+use super::{At, Filter, ListOptions, body, read, respond, review, token};
 use crate::service::{Door, Page, Service, Written, show};
 
 impl Target {
@@ -72,6 +72,12 @@ pub async fn create(
         ("pods", Some("eviction")) => {
             evict(service, call, target, &decoded.object, options.dry_run).await?;
             status::success(201)
+        }
+        ("serviceaccounts", Some("token")) => {
+            token::for_account(service, &call.user, target, decoded.object)?
+        }
+        ("nodes", Some("token")) => {
+            token::for_board(service, target, decoded.object, options.dry_run).await?
         }
         ("localsubjectaccessreviews", None)
         | ("selfsubjectaccessreviews", None)

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+pub mod accounts;
 mod attributes;
+mod credentials;
+pub mod joining;
 pub mod node;
 pub mod rbac;
 mod tokens;
 
 pub use self::attributes::{Action, Asked, Attributes, Decision};
-pub use self::tokens::{TokenFileError, Tokens};
+pub use self::credentials::{Credentials, Secrets};
+pub use self::tokens::{Shown, TokenFileError, Tokens, shown};
 
 /// The group that may do everything.
 pub const MASTERS: &str = "system:masters";
@@ -18,6 +22,8 @@ const ANONYMOUS: &str = "system:anonymous";
 pub const NODES: &str = "system:nodes";
 /// The group of everyone whose credentials were accepted.
 const AUTHENTICATED: &str = "system:authenticated";
+/// The group of everyone else.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// Before the node's name in a board's user name.
 pub const NODE_PREFIX: &str = "system:node:";
 
@@ -44,11 +50,18 @@ impl User {
     }
 
     /// Someone whose credentials were accepted.
-    pub fn known(name: String, mut groups: Vec<String>) -> Self {
-        if !groups.iter().any(|group| group == AUTHENTICATED) {
-            groups.push(AUTHENTICATED.into());
+    pub fn known(name: String, groups: Vec<String>) -> Self {
+        Self { name, groups, ..Self::default() }.with_usual_groups()
+    }
+
+    /// The same, in the group that everyone is in.
+    #[must_use]
+    pub fn with_usual_groups(mut self) -> Self {
+        let usual = if self.is_anonymous() { UNAUTHENTICATED } else { AUTHENTICATED };
+        if !self.is_in(usual) {
+            self.groups.push(usual.into());
         }
-        Self { name, groups, ..Self::default() }
+        self
     }
 
     /// Notes the id of the credential, which is no secret.
@@ -58,7 +71,7 @@ impl User {
 
     /// Whoever sent no credentials.
     pub fn anonymous() -> Self {
-        Self { name: ANONYMOUS.into(), groups: vec!["system:unauthenticated".into()], ..Self::default() }
+        Self { name: ANONYMOUS.into(), groups: vec![UNAUTHENTICATED.into()], ..Self::default() }
     }
 
     /// Whether nobody in particular asks.

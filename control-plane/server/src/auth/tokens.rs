@@ -4,9 +4,10 @@
 //! password that stands in the server's URL over plain HTTP too.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{AUTHENTICATED, User};
+use super::User;
 use crate::base64;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -36,9 +37,51 @@ pub enum TokenFileError {
     },
 }
 
-/// Who each token stands for.
-#[derive(Clone, Debug, Default)]
-pub struct Tokens(BTreeMap<String, User>);
+/// Who each token stands for. They are looked up by their hash, so that the time it takes tells nothing of a token.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    users: BTreeMap<String, User>,
+    by_hash: BTreeMap<Vec<u8>, User>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let users: Vec<&str> = self.users.values().map(|user| user.name.as_str()).collect();
+        f.debug_struct("Tokens").field("users", &users).finish_non_exhaustive()
+    }
+}
+
+/// What the Authorization header shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// No token.
+    Nothing,
+    /// This one.
+    Token(String),
+    /// One that cannot be read.
+    Unreadable,
+}
+
+/// The token that is shown as a bearer's, or as the password of Basic credentials.
+pub fn shown(headers: &HeaderMap) -> Shown {
+    let Some(credentials) = headers.get(AUTHORIZATION) else { return Shown::Nothing };
+    let Some((scheme, token)) = credentials.to_str().ok().and_then(|text| text.trim().split_once(' ')) else {
+        return Shown::Unreadable;
+    };
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Shown::Token(token.trim().to_owned());
+    }
+    if scheme.eq_ignore_ascii_case("basic") {
+        let text = base64::decode(token.trim()).and_then(|bytes| String::from_utf8(bytes).ok());
+        let password = text.and_then(|text| text.split_once(':').map(|(_, password)| password.to_owned()));
+        return password.map_or(Shown::Unreadable, Shown::Token);
+    }
+    Shown::Nothing
+}
+
+fn hash(token: &str) -> Vec<u8> {
+    ring::digest::digest(&ring::digest::SHA256, token.as_bytes()).as_ref().to_vec()
+}
 
 impl Tokens {
     /// Reads a token file.
@@ -87,7 +130,7 @@ impl Tokens {
             let groups = record.get(3).unwrap_or_default().split(',').map(str::trim);
             let groups = groups.filter(|group| !group.is_empty()).map(Into::into).collect();
             let user = User { name: name.into(), uid: uid.into(), groups, ..User::default() };
-            if let Some(other) = tokens.0.get(token) {
+            if let Some(other) = tokens.users.get(token) {
                 return Err(bad(line, format!("this token was given to user {} before", other.name)));
             }
             tokens.add(token, user);
@@ -96,33 +139,20 @@ impl Tokens {
     }
 
     /// Lets `token` stand for `user`, who also becomes one of the authenticated.
-    pub fn add(&mut self, token: &str, mut user: User) {
-        if !user.is_in(AUTHENTICATED) {
-            user.groups.push(AUTHENTICATED.into());
-        }
-        self.0.insert(token.into(), user);
+    pub fn add(&mut self, token: &str, user: User) {
+        let user = user.with_usual_groups();
+        self.by_hash.insert(hash(token), user.clone());
+        self.users.insert(token.into(), user);
     }
 
     /// All tokens and their users.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &User)> {
-        self.0.iter().map(|(token, user)| (token.as_str(), user))
+        self.users.iter().map(|(token, user)| (token.as_str(), user))
     }
 
-    /// Who sent these headers: anonymous without credentials, nobody (401) with unknown ones.
-    pub fn user_of(&self, headers: &HeaderMap) -> Option<User> {
-        let Some(credentials) = headers.get(AUTHORIZATION) else {
-            return Some(User::anonymous());
-        };
-        let credentials = credentials.to_str().ok()?;
-        let (scheme, token) = credentials.trim().split_once(' ')?;
-        if scheme.eq_ignore_ascii_case("bearer") {
-            return self.0.get(token.trim()).cloned();
-        }
-        if scheme.eq_ignore_ascii_case("basic") {
-            let credentials = String::from_utf8(base64::decode(token.trim())?).ok()?;
-            return self.0.get(credentials.split_once(':')?.1).cloned();
-        }
-        Some(User::anonymous())
+    /// Whom a token stands for.
+    pub fn find(&self, token: &str) -> Option<&User> {
+        self.by_hash.get(&hash(token))
     }
 }
 
@@ -173,7 +203,11 @@ mod tests {
         if let Some(header) = header {
             headers.insert(AUTHORIZATION, header.parse().unwrap());
         }
-        tokens.user_of(&headers).map(|user| user.name)
+        match shown(&headers) {
+            Shown::Nothing => Some("nobody".into()),
+            Shown::Token(token) => tokens.find(&token).map(|user| user.name.clone()),
+            Shown::Unreadable => None,
+        }
     }
 
     #[test]
@@ -207,7 +241,7 @@ mod tests {
         let check = |header, expected: Option<&str>| {
             assert_eq!(ask(&tokens, header).as_deref(), expected, "{header:?}");
         };
-        check(None, Some("system:anonymous"));
+        check(None, Some("nobody"));
         check(Some("Bearer t1"), Some("alice"));
         check(Some("bearer  t1 "), Some("alice"));
         check(Some("Bearer wrong"), None);
@@ -215,7 +249,8 @@ mod tests {
         check(Some("Basic YmVhcmVyOnQx"), Some("alice"));
         check(Some("Basic YmVhcmVyOnR4"), None);
         check(Some("Basic !"), None);
-        check(Some("Negotiate x"), Some("system:anonymous"));
+        check(Some("Negotiate x"), Some("nobody"));
+        assert!(!format!("{tokens:?}").contains("t1"), "{tokens:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Everything that writes goes through here: admission, strategy, the store with its preconditions, and then the snapshot, which
 //! knows of a write before its client does. No function here waits for anything but the store and the scheduling lock.
 
+mod authenticate;
 mod authorize;
 mod bind;
 mod create;
@@ -25,8 +26,9 @@ use serde_json::Value;
 
 use crate::admission;
 use crate::api::Watches;
-use crate::auth::Tokens;
+use crate::auth::accounts::Issuer;
 use crate::auth::rbac::{self, Policy, Rule};
+use crate::auth::{Credentials, Secrets, Tokens};
 use crate::clock::Clock;
 use crate::config::{Config, Controller};
 use crate::leadership::Leadership;
@@ -62,6 +64,10 @@ pub struct Service {
     pub audit: Arc<Random>,
     /// Who may come in.
     pub tokens: Tokens,
+    /// Issues and reads the tokens of service accounts.
+    pub issuer: Option<Arc<Issuer>>,
+    /// Where the secrets of boards' tokens come from.
+    pub secrets: Arc<Secrets>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Signs of life, for health checks.
@@ -88,7 +94,7 @@ impl Service {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seed: u64,
-        tokens: Tokens,
+        credentials: Credentials,
         reflector: Reflector,
         (metrics, vitals): (Arc<Metrics>, Arc<Vitals>),
     ) -> Self {
@@ -103,7 +109,9 @@ impl Service {
             clock,
             random,
             audit: Arc::new(Random::new(!seed, 0)),
-            tokens,
+            tokens: credentials.tokens,
+            issuer: credentials.issuer.map(Arc::new),
+            secrets: Arc::new(credentials.secrets),
             metrics,
             vitals,
             watches: Arc::default(),

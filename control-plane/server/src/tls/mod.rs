@@ -9,7 +9,7 @@ mod server;
 
 pub use self::authority::{Authority, Issued};
 pub use self::clients::{Clients, Peer};
-pub use self::files::TlsError;
+pub use self::files::{TlsError, existing, read_text};
 pub use self::server::{Identity, acceptor};
 
 use jiff::Timestamp;

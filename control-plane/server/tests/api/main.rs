@@ -12,4 +12,5 @@ mod properties;
 mod rbac;
 mod rig;
 mod scheduling;
+mod tokens;
 mod watches;

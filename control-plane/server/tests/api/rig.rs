@@ -1,9 +1,11 @@
 //! A control plane over the memory store with a clock that only tests move.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
+use control_plane::auth::Credentials;
+use control_plane::auth::accounts::{Issuer, Keys};
 use control_plane::config::Config;
 use control_plane::{Clock, ControlPlane, MemoryStore};
 use futures_util::FutureExt;
@@ -11,6 +13,10 @@ use http::Request;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
+
+/// The issuer of service accounts' tokens.
+pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+static KEY: LazyLock<String> = LazyLock::new(|| rcgen::KeyPair::generate().unwrap().serialize_pem());
 
 pub const ADMIN: &str = "admin-token";
 /// C, R, N and W of the tests' control planes.
@@ -278,7 +284,9 @@ impl Rig {
 }
 
 fn open(config: &Config, store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> ControlPlane {
-    let opened = ControlPlane::open(config.clone(), store.clone(), clock.clone(), 1);
+    let issuer = Issuer::new(ISSUER, Keys::of_private(&KEY).unwrap());
+    let credentials = Credentials { issuer: Some(issuer), ..Credentials::repeatable(1) };
+    let opened = ControlPlane::open_with(config.clone(), store.clone(), clock.clone(), 1, credentials);
     opened.now_or_never().expect("open must not wait over the memory store").unwrap()
 }
 

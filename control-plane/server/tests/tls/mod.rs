@@ -248,3 +248,100 @@ fn boards_may_come_by_a_second_listener_and_a_silent_client_blocks_nobody() {
     assert!(ok("kubectl", dir.path(), &board).contains("system:node:a"));
     drop(silent);
 }
+
+#[test]
+fn tokens_roles_and_boards_are_given_by_kubectl() {
+    if !have("kubectl") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(command(dir.path()));
+    let server = process.url.clone();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let admin = |rest: &[&str]| {
+        ok("kubectl", dir.path(), &[&["--kubeconfig", "kubeconfig/admin.kubeconfig"], rest].concat())
+    };
+    let with = |token: &str, rest: &[&str]| {
+        let base = [
+            "--kubeconfig",
+            "/dev/null",
+            "--server",
+            &server,
+            "--certificate-authority",
+            "pki/ca.crt",
+            "--token",
+            token,
+        ];
+        run("kubectl", dir.path(), &[&base, rest].concat())
+    };
+    admin(&["create", "serviceaccount", "robot"]);
+    let robot = admin(&["create", "token", "robot"]);
+    let robot = robot.trim();
+    let (_, said) = with(robot, &["auth", "whoami"]);
+    assert!(said.contains("system:serviceaccount:default:robot") && said.contains("JTI="), "{said}");
+    assert!(with(robot, &["auth", "can-i", "list", "pods"]).1.contains("no"));
+    admin(&[
+        "create",
+        "clusterrolebinding",
+        "robots",
+        "--clusterrole=view",
+        "--serviceaccount=default:robot",
+    ]);
+    assert_eq!(with(robot, &["auth", "can-i", "list", "pods"]), (Some(0), "yes\n".into()));
+    assert!(with(robot, &["auth", "can-i", "list", "secrets"]).1.contains("no"));
+    let (code, said) = with(robot, &["auth", "can-i", "--list"]);
+    assert!(
+        code == Some(0) && said.contains("deployments.apps") && said.contains("[get list watch]"),
+        "{said}"
+    );
+    let scheduler = ["--as", "system:kube-scheduler"];
+    assert_eq!(
+        admin(&[&["auth", "can-i", "create", "pods", "--subresource=binding"], &scheduler[..]].concat()),
+        "yes\n"
+    );
+    fails(
+        "kubectl",
+        dir.path(),
+        &[
+            "--kubeconfig",
+            "kubeconfig/admin.kubeconfig",
+            "auth",
+            "can-i",
+            "delete",
+            "nodes",
+            "--as",
+            "system:kube-scheduler",
+        ],
+        "no",
+    );
+    assert!(admin(&["get", "--raw", "/openid/v1/jwks"]).contains("\"kid\""));
+    admin(&["create", "role", "r", "--verb=get", "--resource=pods"]);
+    admin(&["create", "rolebinding", "r", "--role=r", "--user=bob"]);
+    assert!(admin(&["describe", "clusterrole", "view"]).contains("deployments.apps"));
+
+    admin(&[
+        "create",
+        "secret",
+        "generic",
+        "bootstrap-token-abcdef",
+        "-n",
+        "kube-system",
+        "--type=bootstrap.kubernetes.io/token",
+        "--from-literal=token-id=abcdef",
+        "--from-literal=token-secret=0123456789abcdef",
+        "--from-literal=usage-bootstrap-authentication=true",
+    ]);
+    write(
+        "join.json",
+        r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}"#,
+    );
+    let join = ["create", "--raw", "/api/v1/nodes/a/token", "-f", "join.json"];
+    let (code, said) = with("abcdef.0123456789abcdef", &join);
+    assert_eq!(code, Some(0), "{said}");
+    let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let board = answer["status"]["token"].as_str().unwrap();
+    assert!(with(board, &["auth", "whoami"]).1.contains("system:node:a"));
+    assert!(with("abcdef.0123456789abcdef", &join).1.contains("Conflict"));
+    admin(&["delete", "secret", "board-token-a", "-n", "kube-system"]);
+    assert!(with(board, &["get", "node", "a"]).1.contains("You must be logged in"));
+}
