@@ -32,6 +32,9 @@ const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube
 /// So soon the controllers come again when the store cannot be read.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// So often one that does not lead shows that it is alive.
+const STAND_BY: Duration = Duration::from_secs(10);
+
 /// How one of several control planes on a store decides.
 pub struct Elected {
     /// Whether it leads.
@@ -155,6 +158,7 @@ impl ControlPlane {
             Ok((due, seen)) => (due, seen),
             Err(error) => {
                 tracing::warn!(%error, "the controllers wait for the store");
+                self.service.vitals.moved(self.service.clock.mono());
                 (Some(self.service.clock.mono() + AGAIN), reached)
             }
         };
@@ -170,7 +174,10 @@ impl ControlPlane {
             *in_office = None;
             let reached = service.store.revision();
             service.catch_up().await;
-            return Ok((None, reached));
+            self.service.try_store().await;
+            let now = service.clock.mono();
+            service.vitals.moved(now);
+            return Ok((Some(now + STAND_BY), reached));
         };
         // Decisions see what other control planes accepted.
         service.store.catch_up().await?;

@@ -61,7 +61,7 @@ impl Leadership {
     }
 
     /// It leads from now on; `asked` is the instant before the lease was asked for.
-    fn begin(&self, number: u64, asked: Duration) {
+    pub fn begin(&self, number: u64, asked: Duration) {
         *self.held() = Some(Term { number, renewed: asked });
         self.changed.raise();
     }
@@ -83,7 +83,8 @@ impl Leadership {
         }
     }
 
-    fn end(&self) {
+    /// It gives up to lead.
+    pub fn end(&self) {
         *self.held() = None;
         self.changed.raise();
     }

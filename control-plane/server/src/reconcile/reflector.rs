@@ -203,4 +203,33 @@ mod tests {
         assert_eq!(reflector.snapshot().list("configmaps").count(), 6);
         assert_eq!(reflector.snapshot().lease_counted_from("a"), Some(Duration::from_secs(2)));
     }
+
+    /// What a board reported through another control plane on the same store counts here; what controllers wrote does not.
+    #[test]
+    fn sched_22_a_report_is_known_by_what_it_changes() {
+        let store = MemoryStore::new();
+        let key = || crate::store::Key::new("nodes", "", "a");
+        let node = |memory: &str, ready: &str, beat: &str| {
+            let condition = json!({"type": "Ready", "status": ready, "lastHeartbeatTime": beat});
+            json!({"metadata": {"name": "a", "uid": "a"}, "spec": {"cordons": ready}, "status": {
+                "allocatable": {"memory": memory}, "conditions": [condition],
+            }})
+        };
+        let now = Now { mono: Duration::ZERO, wall: jiff::Timestamp::UNIX_EPOCH };
+        let mut reflector = Reflector::load(&store, &now).now_or_never().unwrap().unwrap();
+        let mut put = |object: Value| {
+            let found = store.get(&key()).now_or_never().unwrap().unwrap();
+            let expect = found.map_or(Expect::Absent, |entry| Expect::Revision(entry.revision));
+            let written = store.put(key(), object, expect).now_or_never().unwrap().unwrap();
+            reflector.refresh(&store, &now).unwrap();
+            (written.revision, reflector.snapshot().status_covered("a"))
+        };
+        put(node("1Ki", "True", "00:01"));
+        let (first, covered) = put(node("1Ki", "True", "00:02"));
+        assert_eq!(covered, first, "a board's heartbeat");
+        let (_, covered) = put(node("1Ki", "Unknown", "00:02"));
+        assert_eq!(covered, first, "the controller's judgement");
+        let (second, covered) = put(node("2Ki", "Unknown", "00:02"));
+        assert_eq!(covered, second, "a board's figures");
+    }
 }

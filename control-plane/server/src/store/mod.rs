@@ -11,7 +11,7 @@ mod redb;
 mod signal;
 mod table;
 
-pub use self::etcd::{EtcdError, EtcdStore, TlsFiles};
+pub use self::etcd::{Compaction, EtcdError, EtcdStore, TlsFiles};
 pub use self::memory::MemoryStore;
 pub use self::observed::ObservedStore;
 pub use self::redb::{Medium, OpenError, RedbStore};

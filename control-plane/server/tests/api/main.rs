@@ -5,6 +5,7 @@
 mod binding;
 mod deployments;
 mod identity;
+mod leading;
 mod lifecycle;
 mod objects;
 mod observing;

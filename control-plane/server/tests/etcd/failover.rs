@@ -185,6 +185,8 @@ fn etcd_and_a_leader_killed_under_load_lose_and_double_nothing() {
     // Another comes in its place and finds everything.
     let three = plane(&etcd, &SHORT);
     assert_eq!(get(&three.url, CONFIGMAPS)["items"].as_array().unwrap().len(), there.len());
+    // Watches that began elsewhere, before it was there, go on at this one.
+    assert_eq!(pods_ever(&three.url, &version), ever);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A running etcd.
 pub struct Etcd {
@@ -52,13 +52,24 @@ impl Etcd {
         self.child = launch(&self.dir, self.ports).expect("etcd does not start again");
     }
 
-    /// What `etcdctl` prints.
-    pub fn etcdctl(&self, arguments: &[&str]) -> String {
+    fn ask(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new("etcdctl");
         command.env("ETCDCTL_API", "3").arg("--endpoints").arg(self.url()).args(arguments);
-        let output = command.output().unwrap();
+        command.output().unwrap()
+    }
+
+    /// What `etcdctl` prints.
+    pub fn etcdctl(&self, arguments: &[&str]) -> String {
+        let output = self.ask(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What `etcdctl` complains of.
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.ask(arguments);
+        assert!(!output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
+        String::from_utf8(output.stderr).unwrap()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_plane::leadership::{Candidate, Leadership, Timing};
-use control_plane::store::{EtcdStore, Expect, Key, Scope, Store, StoreError, TlsFiles};
+use control_plane::store::{Compaction, EtcdStore, Expect, Key, Scope, Store, StoreError, TlsFiles};
 use control_plane::{Clock, SystemClock};
 use serde_json::{Value, json};
 
@@ -202,4 +202,24 @@ async fn of_two_candidates_one_leads_and_the_other_follows_at_once_when_it_is_le
     b.catch_up().await.unwrap();
     second.turn().await;
     assert!(first.leadership().term().is_none() && second.leadership().term() > term);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_period_one_of_all_forgets_what_was_before_the_last() {
+    let Some(etcd) = Etcd::start() else { return };
+    let (a, b) = (open(&etcd).await, open(&etcd).await);
+    let made = a.put(pod("a"), object("a"), Expect::Absent).await.unwrap();
+    let first =
+        (a.compact(Compaction::default()).await.unwrap(), b.compact(Compaction::default()).await.unwrap());
+    let kept = a.put(pod("b"), object("b"), Expect::Absent).await.unwrap();
+    let at = |revision: u64| format!("--rev={revision}");
+    etcd.etcdctl(&["get", "/registry/pods/default/a", &at(made.revision)]);
+    let second = (a.compact(first.0).await.unwrap(), b.compact(first.1).await.unwrap());
+    let refused = etcd.refused(&["get", "/registry/pods/default/a", &at(made.revision)]);
+    assert!(refused.contains("compacted"), "{refused}");
+    etcd.etcdctl(&["get", "/registry/pods/default/b", &at(kept.revision)]);
+    // One of both won each time.
+    assert_eq!(etcd.etcdctl(&["get", "compact_rev_key", "-w", "json"]).matches("\"version\":2").count(), 1);
+    b.compact(second.1).await.unwrap();
+    assert_eq!(etcd.etcdctl(&["get", "compact_rev_key", "-w", "json"]).matches("\"version\":3").count(), 1);
 }

@@ -16,40 +16,47 @@ const PERIOD: Duration = Duration::from_secs(5 * 60);
 /// Kubernetes' key, outside of every prefix.
 const KEY: &str = "compact_rev_key";
 
+/// What a round of compaction leaves for the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    /// How often the key was written when last looked at.
+    version: i64,
+    /// The revision of then.
+    noted: i64,
+}
+
 /// Compacts for ever.
 pub async fn run(shared: Arc<Shared>) {
-    // How often the key was written when last looked at, and the revision of then.
-    let (mut turn, mut noted) = (0, 0);
+    let mut last = Compaction::default();
     loop {
         pause(PERIOD).await;
-        match round(&shared, turn, noted).await {
-            Ok(next) => (turn, noted) = next,
+        match round(&shared, last).await {
+            Ok(next) => last = next,
             Err(error) => tracing::warn!(%error, "etcd was not compacted"),
         }
     }
 }
 
-/// Takes the turn if nobody did since the last round. Answers what the next round begins with.
-async fn round(shared: &Shared, turn: i64, noted: i64) -> Result<(i64, i64), CallError> {
+/// Takes the turn if nobody did since the last round.
+pub async fn round(shared: &Shared, last: Compaction) -> Result<Compaction, CallError> {
     let now = shared.copy().table.revision();
     let request = TxnRequest {
-        compare: vec![Compare::version(KEY, turn)],
+        compare: vec![Compare::version(KEY, last.version)],
         success: vec![proto::put(KEY, now.to_string().into_bytes())],
         failure: vec![proto::read(KEY)],
     };
     let response = shared.client.txn(request).await?;
-    let newest = proto::signed(response.revision());
+    let noted = proto::signed(response.revision());
     if !response.succeeded {
-        let version = response.found(0).map_or(0, |found| found.version);
-        return Ok((version, newest));
+        return Ok(Compaction { version: response.found(0).map_or(0, |found| found.version), noted });
     }
-    if noted > 0 {
-        match shared.client.compact(noted).await {
-            Ok(()) => tracing::info!(revision = unsigned(noted), "etcd was compacted"),
+    if last.noted > 0 {
+        match shared.client.compact(last.noted).await {
+            Ok(()) => tracing::info!(revision = unsigned(last.noted), "etcd was compacted"),
             // By somebody else, and further.
             Err(CallError::Compacted) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok((turn + 1, newest))
+    Ok(Compaction { version: last.version + 1, noted })
 }

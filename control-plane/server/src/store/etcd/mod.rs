@@ -12,6 +12,7 @@ mod layout;
 mod proto;
 
 pub use self::client::TlsFiles;
+pub use self::compact::Compaction;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -138,6 +139,15 @@ impl EtcdStore {
     /// The object as the local copy has it, without asking etcd.
     pub fn local(&self, key: &Key) -> Option<Entry> {
         self.shared.copy().table.get(key).cloned()
+    }
+
+    /// One round of compaction, which this store makes every five minutes by itself: forgets what was before the last round,
+    /// unless another process did since. Answers what the next round is to be told.
+    ///
+    /// # Errors
+    /// When etcd does not take part.
+    pub async fn compact(&self, last: Compaction) -> Result<Compaction, StoreError> {
+        compact::round(&self.shared, last).await.map_err(|error| write_failed(&error))
     }
 
     /// Writes the lease that says who leads, and with it begins a new term: whoever led before can write no decision any more.
