@@ -250,6 +250,28 @@ fn plan_namespace(kind: &Kind, object: &Value, now: Timestamp) -> Result<Outcome
     })
 }
 
+/// A pod that is about to be deleted because someone asked for its eviction.
+pub fn evicted(pod: &Value, now: Timestamp) -> Value {
+    let mut pod = pod.clone();
+    let condition = json!({
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": null,
+        "lastTransitionTime": stamp(now, 0),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    });
+    let conditions = json::object_mut(&mut pod, &["status"]).entry("conditions").or_insert_with(|| json!([]));
+    if let Value::Array(conditions) = conditions {
+        match conditions.iter_mut().find(|one| one["type"] == condition["type"]) {
+            Some(one) if one["status"] == condition["status"] && one["reason"] == condition["reason"] => {}
+            Some(one) => *one = condition,
+            None => conditions.push(condition),
+        }
+    }
+    pod
+}
+
 /// Whether an object that was just written has nothing left to wait for and is to be removed: its deletion has
 /// begun, its grace is 0 and no finalizer is left.
 pub fn finished(kind: &Kind, object: &Value) -> bool {

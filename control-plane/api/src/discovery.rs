@@ -2,8 +2,10 @@
 //! the table of kinds.
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::kinds::{self, Kind, Subresource};
+use crate::typed;
 
 /// The version of Kubernetes that clients are told they talk to; kubectl compares it with its own.
 pub const GIT_VERSION: &str = "v1.32.13-rigor";
@@ -91,6 +93,9 @@ pub fn resource_list(group: &str, version: &str) -> Option<Value> {
             "verbs": kind.verbs,
         });
         add_names(&mut row, kind);
+        if kind.is_stored() {
+            row["storageVersionHash"] = json!(storage_version_hash(kind));
+        }
         resources.push(row);
         for sub in kind.subresources {
             let mut row = json!({
@@ -118,6 +123,16 @@ pub fn resource_list(group: &str, version: &str) -> Option<Value> {
         list["groupVersion"] = json!(format!("{group}/{version}"));
     }
     Some(list)
+}
+
+/// Kubernetes' short name of the form in which a kind is kept, which clients compare but never read.
+fn storage_version_hash(kind: &Kind) -> String {
+    const KEPT: usize = 8;
+    let stored = kinds::by_resource(kind.resource).unwrap_or(kind);
+    // Kubernetes still keeps these in the form of their beta.
+    let version = if stored.kind == "CustomResourceDefinition" { "v1beta1" } else { stored.version };
+    let hash = Sha256::digest(format!("{}/{version}/{}", stored.group, stored.kind));
+    typed::base64(&hash[..KEPT])
 }
 
 fn of_group(group: &str, version: &str) -> impl Iterator<Item = &'static Kind> {
@@ -211,6 +226,7 @@ mod tests {
         assert_eq!((&list["apiVersion"], &list["groupVersion"]), (&json!("v1"), &json!("batch/v1")));
         let expected = json!({
             "name": "jobs", "singularName": "job", "namespaced": true, "kind": "Job", "categories": ["all"],
+            "storageVersionHash": "mudhfqk/qZY=",
             "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
         });
         assert_eq!(row(&list["resources"], "name", "jobs"), &expected);

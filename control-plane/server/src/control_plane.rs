@@ -1,6 +1,7 @@
 //! The control plane without sockets and real time: a router, and one function that does whatever is due.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use anyhow::Context as _;
 use axum::Router;
 use control_plane_api::{decode, kinds};
 use futures_util::future::{Either, select};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::api;
@@ -21,7 +22,7 @@ use crate::leadership::Leadership;
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Controllers, Reflector};
-use crate::service::Service;
+use crate::service::{Door, Service};
 use crate::store::{ObservedStore, Store, StoreError};
 
 /// Sets the uids of the default roles and bindings apart from those of everything else.
@@ -247,14 +248,59 @@ async fn bootstrap(service: &Service) -> anyhow::Result<()> {
             "ports": [{"name": "https", "port": 443, "targetPort": port.max(1)}],
         },
     });
-    make(service, "services", Some("default"), own).await
+    make(service, "services", Some("default"), own).await?;
+    for (resource, object) in own_endpoints(service.config.listen) {
+        keep(service, resource, object).await?;
+    }
+    Ok(())
+}
+
+/// Where the API is, for those who look up the addresses behind its service; nothing where only this host can reach it.
+fn own_endpoints(listen: SocketAddr) -> Vec<(&'static str, Value)> {
+    let address = listen.ip();
+    if address.is_loopback() || address.is_unspecified() || listen.port() == 0 {
+        return Vec::new();
+    }
+    let ports = json!([{"name": "https", "port": listen.port(), "protocol": "TCP"}]);
+    let endpoints = json!({
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+    });
+    let slice = json!({
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": if address.is_ipv4() { "IPv4" } else { "IPv6" },
+        "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+        "ports": ports,
+    });
+    vec![("endpoints", endpoints), ("endpointslices", slice)]
+}
+
+/// Makes an object of the server's own, or brings it up to date where an earlier process listened elsewhere.
+async fn keep(service: &Service, resource: &str, object: Value) -> anyhow::Result<()> {
+    let user = User::master("system:control-plane");
+    let kind = kinds::by_resource(resource).with_context(|| format!("{resource} are not served"))?;
+    make(service, resource, Some("default"), object.clone()).await?;
+    let object = decode::canonical(kind.into(), object, service.config.dialect)?;
+    let door = Door { kind, subresource: None, namespace: Some("default"), name: "kubernetes" };
+    match service.update(&user, door, object, false).await {
+        Ok(_) => Ok(()),
+        Err(error) => anyhow::bail!("{resource} kubernetes cannot be written: {}", error.message),
+    }
 }
 
 async fn make(
     service: &Service,
     resource: &str,
     namespace: Option<&str>,
-    object: serde_json::Value,
+    object: Value,
 ) -> anyhow::Result<()> {
     let user = User::master("system:control-plane");
     let kind = kinds::by_resource(resource).with_context(|| format!("{resource} are not served"))?;

@@ -305,6 +305,12 @@ impl ApiError {
         Self::new(406, Reason::NotAcceptable, message, Some(Details::default()))
     }
 
+    /// 406 for a form that the answer has not, in an encoding that there is.
+    pub fn no_such_form(available: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", available.join(", "));
+        Self::new(406, Reason::NotAcceptable, message, None)
+    }
+
     /// 415 for a body in a media type that is not read.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(

@@ -11,7 +11,8 @@ use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::handler::dispatch;
-use super::respond;
+use super::respond::Style;
+use super::{query, respond};
 use crate::auth::Action;
 use crate::observe::Observation;
 use crate::service::Service;
@@ -32,12 +33,13 @@ async fn enter(service: &Arc<Service>, request: Request<Body>) -> Response<Body>
     let (head, body) = request.into_parts();
     let id = id_of(&head.headers).unwrap_or_else(|| service.audit.uid());
     let mut observation = Observation::begin(service, &head, &id);
+    let style = Style::of(&head.headers, &query::parse(head.uri.query()));
     let request = Request::from_parts(head, body);
     // Locks are taken for whole steps and a step that panics leaves what it touched as it was, so the next request is safe.
     let answer = AssertUnwindSafe(dispatch(service, request, &mut observation.seen)).catch_unwind().await;
     let mut response = match answer {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => respond::error(&error),
+        Ok(Err(error)) => respond::refusal(&error, style),
         Err(_) => {
             service.metrics.panics.inc();
             respond::error(&ApiError::internal("the request made the server panic; its log says where"))

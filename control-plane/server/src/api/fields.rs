@@ -24,7 +24,7 @@ const FIELDS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("", "nodes", &["spec.unschedulable"]),
-    ("", "namespaces", &["name", "status.phase"]),
+    ("", "namespaces", &["status.phase"]),
     ("", "secrets", &["type"]),
     ("", "services", &["spec.clusterIP", "spec.type"]),
     (
@@ -64,6 +64,8 @@ const FIELDS: &[(&str, &str, &[&str])] = &[
     ("batch", "jobs", &["status.successful"]),
 ];
 const ALWAYS: &[&str] = &["metadata.name", "metadata.namespace"];
+/// The same for the two kinds without a namespace that have fields of their own.
+const WITHOUT_NAMESPACE: &[&str] = &["metadata.name"];
 
 /// Reads a field selector for objects of `kind`.
 ///
@@ -73,9 +75,11 @@ pub fn parse(text: &str, kind: &Kind) -> Result<FieldSelector, ApiError> {
     let selector = FieldSelector::parse(text).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let own = FIELDS.iter().find(|(group, plural, _)| *group == kind.group && *plural == kind.plural);
     let known = own.map_or(&[] as &[&str], |(_, _, fields)| fields);
+    let always = if own.is_some() && !kind.namespaced { WITHOUT_NAMESPACE } else { ALWAYS };
     for field in selector.fields() {
-        if !ALWAYS.contains(&field) && !known.contains(&field) {
+        if !always.contains(&field) && !known.contains(&field) {
             return Err(ApiError::bad_request(match own {
+                Some((_, "jobs", _)) => format!("field label \"{field}\" not supported for batchv1.Job"),
                 Some(_) => format!("field label not supported: {field}"),
                 None => {
                     let known = "\"metadata.name\", \"metadata.namespace\"";
@@ -99,7 +103,6 @@ pub fn selects(selector: &FieldSelector, object: &Value) -> bool {
 
 fn value_of(object: &Value, field: &str) -> String {
     let (pointer, absent) = match field {
-        "name" => ("/metadata/name".to_owned(), ""),
         "source" => ("/source/component".to_owned(), ""),
         "reportingController" => ("/reportingComponent".to_owned(), ""),
         "status.successful" => ("/status/succeeded".to_owned(), "0"),
@@ -169,6 +172,14 @@ mod tests {
         };
         check("", "pods", "metadata.labels.app=a", "field label not supported: metadata.labels.app");
         check("", "nodes", "spec.providerID=x", "field label not supported: spec.providerID");
+        check("", "nodes", "metadata.namespace=x", "field label not supported: metadata.namespace");
+        check("", "namespaces", "name=x", "field label not supported: name");
+        check(
+            "batch",
+            "jobs",
+            "spec.suspend=true",
+            "field label \"spec.suspend\" not supported for batchv1.Job",
+        );
         let known =
             "\"spec.replicas\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"";
         check("apps", "deployments", "spec.replicas=1", known);

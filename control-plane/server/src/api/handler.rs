@@ -12,6 +12,7 @@ use http::{Method, Request, Response};
 use super::filter::Filter;
 use super::path::{Route, Target};
 use super::query::{self, Query};
+use super::respond::Style;
 use super::{discovery, health, read, respond, write};
 use crate::auth::{Action, Asked, User};
 use crate::observe::{Seen, scrape};
@@ -31,7 +32,12 @@ pub struct Call {
 impl Call {
     /// Whether the answer is to be indented.
     pub fn pretty(&self) -> bool {
-        query::flag(&self.query, "pretty")
+        query::pretty(&self.query, &self.head.headers)
+    }
+
+    /// How refusals are to be written.
+    fn style(&self) -> Style {
+        Style::of(&self.head.headers, &self.query)
     }
 
     /// The Accept header.
@@ -60,7 +66,7 @@ pub async fn dispatch(
     let method = call.head.method.as_str().to_ascii_lowercase();
     seen.path = route.label();
     if let Err(error) = seen.decided(service.authorize_path(&call.user, &method, call.head.uri.path())) {
-        return Ok(respond::denied(&error));
+        return Ok(respond::denied(&error, call.style()));
     }
     if route == Route::Nothing {
         return Ok(health::not_found());
@@ -142,7 +148,7 @@ async fn resource(
         node_selected: filter.as_ref().and_then(|filter| filter.required("spec.nodeName")),
     };
     if let Err(error) = seen.decided(service.authorize(&call.user, &asked)) {
-        return Ok(respond::denied(&error));
+        return Ok(respond::denied(&error, call.style()));
     }
     match (action, filter) {
         (Action::Get, _) => read::get(service, call, target).await,

@@ -39,6 +39,9 @@ impl Accepted {
 /// What can be sent.
 const AVAILABLE: &[&str] = &["application/json", "application/yaml", "application/json;stream=watch"];
 
+/// How an answer can be written.
+const ENCODINGS: &[&str] = &["application/json", "application/yaml"];
+
 /// Chooses the first acceptable clause. `list` says whether the answer is a list, which decides between the two kinds of
 /// partial metadata.
 ///
@@ -51,16 +54,27 @@ pub fn accept(header: Option<&str>, list: bool) -> Result<Accepted, ApiError> {
     let mut clauses: Vec<(f32, Accepted)> =
         header.split(',').filter_map(|clause| read(clause, list)).collect();
     clauses.sort_by(|a, b| b.0.total_cmp(&a.0));
-    clauses.first().map(|(_, accepted)| *accepted).ok_or_else(|| ApiError::not_acceptable(AVAILABLE))
+    match clauses.first() {
+        Some((_, accepted)) => Ok(*accepted),
+        // Kubernetes has two words for this: one for the encoding, one for what is shown.
+        None if header.split(',').any(|clause| encoding(clause).is_some()) => {
+            Err(ApiError::no_such_form(ENCODINGS))
+        }
+        None => Err(ApiError::not_acceptable(AVAILABLE)),
+    }
+}
+
+fn encoding(clause: &str) -> Option<Encoding> {
+    match clause.split(';').next()?.trim().to_ascii_lowercase().as_str() {
+        "application/json" | "application/*" | "*/*" => Some(Encoding::Json),
+        "application/yaml" => Some(Encoding::Yaml),
+        _ => None,
+    }
 }
 
 fn read(clause: &str, list: bool) -> Option<(f32, Accepted)> {
-    let mut parts = clause.split(';').map(str::trim);
-    let encoding = match parts.next()?.to_ascii_lowercase().as_str() {
-        "application/json" | "application/*" | "*/*" => Encoding::Json,
-        "application/yaml" => Encoding::Yaml,
-        _ => return None,
-    };
+    let encoding = encoding(clause)?;
+    let parts = clause.split(';').skip(1).map(str::trim);
     let (mut kind, mut group, mut version, mut quality) = ("", "", "", 1.0);
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
         match name.trim() {
@@ -129,20 +143,17 @@ mod tests {
 
     #[test]
     fn nothing_acceptable_is_406() {
-        for header in [
-            "text/plain",
-            "application/vnd.kubernetes.protobuf",
-            "application/json;as=Nope;v=v1;g=meta.k8s.io",
-            "application/json;as=Table;v=v1;g=other",
-            "application/json;q=0",
-        ] {
+        let check = |header: &str, words: &str| {
             let error = accept(Some(header), true).unwrap_err();
             assert_eq!(error.code, 406, "{header}");
-            assert!(
-                error.message.contains("Available representations: application/json"),
-                "{}",
-                error.message
-            );
-        }
+            assert!(error.message.contains(words), "{header}: {}", error.message);
+        };
+        check("text/plain", "Available representations: application/json");
+        check("application/vnd.kubernetes.protobuf", "Available representations: application/json");
+        let form = "only the following media types are accepted: application/json, application/yaml";
+        check("application/json;as=Nope;v=v1;g=meta.k8s.io", form);
+        check("application/json;as=Table;v=v1;g=other", form);
+        check("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", form);
+        check("application/json;q=0", form);
     }
 }

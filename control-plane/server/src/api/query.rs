@@ -1,6 +1,8 @@
 //! Query parameters: decoding, and the options of lists and watches with Kubernetes' rules on how they combine.
 
 use control_plane_api::{ApiError, status::Cause};
+use http::HeaderMap;
+use http::header::USER_AGENT;
 
 use super::continue_token::Continue;
 
@@ -41,6 +43,20 @@ pub fn get<'q>(query: &'q Query, key: &str) -> Option<&'q str> {
 /// A boolean parameter as Kubernetes reads it: absent, `0` and `false` are false, anything else is true.
 pub fn flag(query: &Query, key: &str) -> bool {
     get(query, key).is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "0" | "false"))
+}
+
+/// Clients that people read with, who get indented answers unless they ask otherwise; by the begin of their User-Agent.
+const READERS: &[&str] = &["curl", "Wget", "Mozilla/5.0"];
+
+/// Whether an answer is to be indented.
+pub fn pretty(query: &Query, headers: &HeaderMap) -> bool {
+    match get(query, "pretty").filter(|value| !value.is_empty()) {
+        Some(value) => matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"),
+        None => {
+            let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+            READERS.iter().any(|reader| agent.starts_with(reader))
+        }
+    }
 }
 
 fn integer(query: &Query, key: &str) -> Result<Option<i64>, ApiError> {

@@ -2,11 +2,12 @@
 
 use axum::body::Body;
 use control_plane_api::ApiError;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
-use http::{HeaderValue, Response, StatusCode};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-use super::negotiate::Encoding;
+use super::negotiate::{self, Encoding};
+use super::query::{self, Query};
 use super::watch::WatchBody;
 
 fn response(status: u16, media: &'static str, body: Body) -> Response<Body> {
@@ -30,9 +31,32 @@ pub fn object(status: u16, object: &Value, encoding: Encoding, pretty: bool) -> 
     }
 }
 
-/// A refusal. It is JSON whatever was asked for, as in Kubernetes.
+/// How a client wants to read answers, whatever they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// In which encoding.
+    pub encoding: Encoding,
+    /// Whether it is indented.
+    pub pretty: bool,
+}
+
+impl Style {
+    /// What a request's headers and query ask for. Who asks for nothing that there is reads JSON.
+    pub fn of(headers: &HeaderMap, query: &Query) -> Self {
+        let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+        let encoding = negotiate::accept(accept, false).map_or(Encoding::Json, |accepted| accepted.encoding);
+        Self { encoding, pretty: query::pretty(query, headers) }
+    }
+}
+
+/// A refusal as compact JSON.
 pub fn error(error: &ApiError) -> Response<Body> {
-    let mut response = object(error.code, &error.to_status(), Encoding::Json, false);
+    refusal(error, Style { encoding: Encoding::Json, pretty: false })
+}
+
+/// A refusal.
+pub fn refusal(error: &ApiError, style: Style) -> Response<Body> {
+    let mut response = object(error.code, &error.to_status(), style.encoding, style.pretty);
     let retry = error.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     if retry > 0 {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry));
@@ -41,8 +65,8 @@ pub fn error(error: &ApiError) -> Response<Body> {
 }
 
 /// A refusal of authorization.
-pub fn denied(error: &ApiError) -> Response<Body> {
-    no_sniffing(self::error(error))
+pub fn denied(error: &ApiError, style: Style) -> Response<Body> {
+    no_sniffing(refusal(error, style))
 }
 
 fn no_sniffing(mut response: Response<Body>) -> Response<Body> {

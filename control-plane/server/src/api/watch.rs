@@ -141,6 +141,8 @@ pub struct WatchBody {
     ready: Vec<u8>,
     /// The last revision that was looked at.
     cursor: u64,
+    /// A table's columns were sent, which is done once.
+    headed: bool,
     done: bool,
 }
 
@@ -164,10 +166,20 @@ impl WatchBody {
         let bookmark = bookmarks.then_some((now + BOOKMARK_PERIOD).min(last)).filter(|due| *due > now);
         let (id, timer) = watches.open(end, bookmark);
         let changes = store.signal().listen();
-        let mut body =
-            Self { subject, store, watches, id, timer, changes, ready: Vec::new(), cursor, done: false };
+        let mut body = Self {
+            subject,
+            store,
+            watches,
+            id,
+            timer,
+            changes,
+            ready: Vec::new(),
+            cursor,
+            headed: false,
+            done: false,
+        };
         for object in existing {
-            let shown = body.subject.view.watched(object);
+            let shown = body.shown(object);
             body.line("ADDED", &shown);
         }
         if mark {
@@ -182,6 +194,16 @@ impl WatchBody {
         line("ERROR", &error.to_status()).into()
     }
 
+    /// An object as this watch shows it.
+    fn shown(&mut self, object: &Value) -> Value {
+        let mut shown = self.subject.view.watched(object);
+        let headed = std::mem::replace(&mut self.headed, true);
+        if headed && let Some(columns) = shown.get_mut("columnDefinitions") {
+            *columns = Value::Null;
+        }
+        shown
+    }
+
     fn line(&mut self, kind: &str, object: &Value) {
         self.subject.sent.inc();
         self.ready.extend(line(kind, object));
@@ -194,7 +216,7 @@ impl WatchBody {
                 for change in changes {
                     self.cursor = change.revision;
                     if let Some((kind, entry)) = self.subject.filter.transition(&change) {
-                        let shown = self.subject.view.watched(&entry.object);
+                        let shown = self.shown(&entry.object);
                         self.line(kind, &shown);
                     }
                 }

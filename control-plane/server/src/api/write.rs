@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::handler::Call;
 use super::path::Target;
 use super::query::{self, Query};
-use super::{At, Filter, ListOptions, body, read, respond, review, token};
+use super::{Filter, body, read, respond, review, token};
 use crate::service::{Door, Page, Service, Written, show};
 
 impl Target {
@@ -111,6 +111,11 @@ async fn evict(
     let wanted = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
     let mut options = DeleteOptions::parse(wanted.to_string().as_bytes(), &Query::new())?;
     options.dry_run |= dry_run;
+    if !options.dry_run {
+        service
+            .mark_evicted(&call.user, target.kind, target.namespace.as_deref(), name, &mut options)
+            .await?;
+    }
     service.remove(&call.user, target.kind, target.namespace.as_deref(), name, &options).await?;
     Ok(())
 }
@@ -190,8 +195,8 @@ pub async fn delete_many(
 ) -> Result<Response<Body>, ApiError> {
     let (view, accepted) = read::view(service, call, target, true)?;
     let options = delete_options(call, body).await?;
-    query::version(&call.query)?;
-    let page: Page = service.list(filter, &ListOptions { at: At::Newest, limit: None }).await?;
+    // With a limit only the first so many go, as in Kubernetes.
+    let page: Page = service.list(filter, &query::list_options(&call.query)?).await?;
     for object in &page.objects {
         let field = |name: &str| object["metadata"][name].as_str();
         let removed = service

@@ -56,6 +56,47 @@ impl Service {
         Err(ApiError::stale(kind, name))
     }
 
+    /// Notes in a pod that it is evicted, before it is deleted for that. A version that `options` ask for follows this write.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn mark_evicted(
+        &self,
+        user: &User,
+        kind: &'static Kind,
+        namespace: Option<&str>,
+        name: &str,
+        options: &mut DeleteOptions,
+    ) -> Result<(), ApiError> {
+        let key = key_of(kind, namespace, name);
+        for _ in 0..ATTEMPTS {
+            let entry = self.store.get(&key).await.map_err(|error| store_failed(&error))?;
+            let Some(entry) = entry else { return Err(ApiError::not_found(kind, name)) };
+            if !self.config.disable_admission.contains(&Admission::NodeRestriction) {
+                check_write(user, Action::Delete, kind, None, Some(&entry.object), None)?;
+            }
+            // Only for its refusals: what the options ask for must hold before anything is written.
+            delete::plan(stored_kind(kind), &entry.object, options, self.clock.wall())?;
+            let marked = delete::evicted(&entry.object, self.clock.wall());
+            if marked == *entry.object {
+                return Ok(());
+            }
+            let written = self.store.put(key.clone(), marked, Expect::Revision(entry.revision)).await;
+            self.take_in();
+            match written {
+                Ok(entry) => {
+                    if let Some(version) = &mut options.resource_version {
+                        *version = entry.revision.to_string();
+                    }
+                    return Ok(());
+                }
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(store_failed(&error)),
+            }
+        }
+        Err(ApiError::stale(kind, name))
+    }
+
     /// Removes an object that is last seen as `last`. One that was not marked as being deleted is marked first, so that watches
     /// tell of it as Kubernetes' do.
     async fn take_away(

@@ -128,7 +128,9 @@ impl Service {
         let object = if subresource == Some("scale") {
             decoded.object
         } else {
-            views::from_view(kind, decoded.object)
+            let mut object = views::from_view(kind, decoded.object);
+            strategy::check_url(kind, door.name, door.namespace, &mut object)?;
+            object
         };
         Ok((self.prepare(door, old, object)?, decoded.warnings))
     }

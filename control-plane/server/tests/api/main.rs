@@ -14,4 +14,5 @@ mod rbac;
 mod rig;
 mod scheduling;
 mod tokens;
+mod verbs;
 mod watches;
