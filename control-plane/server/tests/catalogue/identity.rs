@@ -81,7 +81,7 @@ fn event(pod: &str) -> Value {
 /// GHOST-05: the certificate's name is the user, its organisations are the groups; all usual kinds of keys are taken.
 #[test]
 fn certificates_minted_by_hand_are_users() {
-    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let Some(by_hand) = ByHand::start(EC_PKCS8) else { return };
     for (file, key) in [("pkcs8", RSA), ("pkcs1", RSA_TRADITIONAL), ("sec1", EC), ("ec-pkcs8", EC_PKCS8)] {
         let pem = by_hand.authority.mint(file, key, "/CN=jane/O=dev/O=ops", CLIENT, 30);
         let jane = whoami(&by_hand.as_certificate(pem));
@@ -99,7 +99,7 @@ fn certificates_minted_by_hand_are_users() {
 /// GHOST-05: the user's own server certificate, with a key in each usual form, serves kubectl.
 #[test]
 fn the_users_own_server_certificate_serves() {
-    for key in [RSA_TRADITIONAL, EC, EC_PKCS8] {
+    for key in [RSA, RSA_TRADITIONAL, EC] {
         let Some(by_hand) = ByHand::start(key) else { return };
         by_hand.plane.admin.get("/api/v1/nodes").is(200);
         let Some(kubectl) = Kubectl::new(by_hand.dir.path(), by_hand.plane.kubeconfig("admin")) else {
@@ -114,7 +114,7 @@ fn the_users_own_server_certificate_serves() {
 /// GHOST-05: what kube-scheduler may do.
 #[test]
 fn the_schedulers_certificate_may_do_what_its_role_says() {
-    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let Some(by_hand) = ByHand::start(EC_PKCS8) else { return };
     let admin = &by_hand.plane.admin;
     let scheduler = by_hand.as_certificate(
         by_hand.authority.client("scheduler", "/CN=system:kube-scheduler/O=system:kube-scheduler"),
@@ -167,7 +167,7 @@ fn the_schedulers_certificate_may_do_what_its_role_says() {
 /// GHOST-05: what its role lacks is 403, in Kubernetes' words, and changes nothing.
 #[test]
 fn the_schedulers_certificate_may_do_nothing_else() {
-    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let Some(by_hand) = ByHand::start(EC_PKCS8) else { return };
     let admin = &by_hand.plane.admin;
     let scheduler =
         by_hand.as_certificate(by_hand.authority.client("scheduler", "/CN=system:kube-scheduler"));
@@ -236,11 +236,11 @@ fn the_schedulers_certificate_may_do_nothing_else() {
 /// GHOST-05: a certificate of another authority, of nobody's, or out of its time is 401, and so is an unknown token.
 #[test]
 fn unknown_certificates_and_tokens_are_unauthorized() {
-    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let Some(by_hand) = ByHand::start(EC_PKCS8) else { return };
     let other = Authority::new(&by_hand.dir.path().join("other"), "by-hand").unwrap();
     let subject = "/CN=system:kube-scheduler/O=system:masters";
-    let expired = by_hand.authority.mint("expired", RSA, subject, CLIENT, -1);
-    let for_servers = by_hand.authority.mint("server-use", RSA, subject, "extendedKeyUsage=serverAuth\n", 30);
+    let expired = by_hand.authority.mint("expired", EC, subject, CLIENT, -1);
+    let for_servers = by_hand.authority.mint("server-use", EC, subject, "extendedKeyUsage=serverAuth\n", 30);
     let nobody = Authority::new(&by_hand.dir.path().join("self"), "system:masters").unwrap();
     let mut own = std::fs::read(nobody.path("ca.key")).unwrap();
     own.extend(nobody.pem());
@@ -271,7 +271,7 @@ fn unknown_certificates_and_tokens_are_unauthorized() {
 /// GHOST-05: nobody in particular, and somebody without a role.
 #[test]
 fn anonymous_and_powerless_users_are_forbidden() {
-    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let Some(by_hand) = ByHand::start(EC_PKCS8) else { return };
     let anonymous = Client::new(&by_hand.plane.url, &by_hand.stranger());
     anonymous.get("/api/v1/pods").forbidden(&[
         "pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API group \"\" at the cluster scope",
@@ -294,7 +294,7 @@ fn anonymous_and_powerless_users_are_forbidden() {
 /// GHOST-05: system:masters may do everything, by certificate and by token.
 #[test]
 fn masters_may_do_everything() {
-    let Some(by_hand) = ByHand::start(RSA) else { return };
+    let Some(by_hand) = ByHand::start(EC_PKCS8) else { return };
     let certificate = by_hand.as_certificate(by_hand.authority.client("boss", "/CN=boss/O=system:masters"));
     let token = Client::new(&by_hand.plane.url, &by_hand.stranger().bearer("boss-token"));
     for (n, boss) in [certificate, token].into_iter().enumerate() {

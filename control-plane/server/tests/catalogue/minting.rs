@@ -19,7 +19,7 @@ impl Authority {
         std::fs::create_dir_all(dir).unwrap();
         let authority = Self { dir: dir.to_owned() };
         authority.openssl(&format!(
-            "req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN={name} -keyout ca.key -out ca.pem"
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN={name} -keyout ca.key -out ca.pem"
         ));
         Some(authority)
     }
@@ -62,7 +62,7 @@ impl Authority {
     /// A client's key and certificate.
     #[track_caller]
     pub fn client(&self, file: &str, subject: &str) -> Vec<u8> {
-        self.mint(file, RSA, subject, CLIENT, 30)
+        self.mint(file, EC_PKCS8, subject, CLIENT, 30)
     }
 }
 

@@ -6,10 +6,21 @@ use crate::client::Client;
 use crate::kubectl::Kubectl;
 use crate::plane::Plane;
 
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
 fn start() -> (tempfile::TempDir, Plane) {
     let dir = tempfile::tempdir().unwrap();
-    let plane = Plane::tls(dir.path(), &["--store", "redb"]);
+    let tokens = dir.path().join("tokens.csv");
+    std::fs::write(&tokens, "reader-token,reader,,readers\nclerk-token,clerk,,\n").unwrap();
+    let flags = ["--store", "redb", "--token-auth-file", tokens.to_str().unwrap()];
+    let plane = Plane::tls(dir.path(), &flags);
     (dir, plane)
+}
+
+/// A client with a static token.
+fn bearer(admin: &Client, token: &str) -> Client {
+    admin.with(&admin.credentials().bearer(token))
 }
 
 #[track_caller]
@@ -78,4 +89,87 @@ fn reviews_of_ones_own_rights_say_what_requests_meet() {
     kubectl.ok(&["auth", "can-i", "create", "pods"], &["yes"]);
     kubectl.ok(&["auth", "can-i", "*", "*"], &["yes"]);
     kubectl.ok(&["auth", "whoami"], &["kubernetes-admin", "system:masters", "system:authenticated"]);
+}
+
+/// A role bound to someone counts from the next request on, and no longer once it is unbound.
+#[test]
+fn roles_take_effect_at_once() {
+    let (_dir, plane) = start();
+    let admin = &plane.admin;
+    let reader = bearer(admin, "reader-token");
+    let denied = "pods is forbidden: User \"reader\" cannot list resource \"pods\" in API group \"\" in the namespace \"default\"";
+    reader.get(PODS).forbidden(&[denied]);
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "get"]},
+                  {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["one"], "verbs": ["get", "update"]}]});
+    let roles = format!("{RBAC}/namespaces/default/roles");
+    admin.post(&roles, &role).is(201);
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "reader-reads"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader"}]});
+    let bindings = format!("{RBAC}/namespaces/default/rolebindings");
+    admin.post(&bindings, &binding).is(201);
+    reader.get(PODS).is(200);
+    reader.get("/api/v1/namespaces/kube-system/pods").forbidden(&["in the namespace \"kube-system\""]);
+    reader.get("/api/v1/pods").forbidden(&["at the cluster scope"]);
+    reader.get(&format!("{PODS}?watch=true&timeoutSeconds=1")).forbidden(&["cannot watch"]);
+    reader.get("/api/v1/namespaces/default/configmaps/one").refused(404, "NotFound", &[]);
+    reader.get("/api/v1/namespaces/default/configmaps/two").forbidden(&["configmaps \"two\" is forbidden"]);
+    reader.delete("/api/v1/namespaces/default/configmaps/one").forbidden(&["cannot delete"]);
+
+    // A binding keeps its role for life; a role may change.
+    let other = json!({"roleRef": {"name": "other"}});
+    admin.merge(&format!("{bindings}/reader-reads"), &other).refused(422, "Invalid", &["roleRef"]);
+    admin
+        .merge(
+            &format!("{roles}/reader"),
+            &json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]}]}),
+        )
+        .is(200);
+    reader.get(PODS).forbidden(&[denied]);
+    assert!(allowed(&reader, &on("watch", "", "pods", "default")));
+    admin.delete(&format!("{bindings}/reader-reads")).is(200);
+    assert!(!allowed(&reader, &on("watch", "", "pods", "default")));
+
+    // To a group, for all namespaces, by a ClusterRole.
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "listers"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}, {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]});
+    admin.post(&format!("{RBAC}/clusterroles"), &role).is(201);
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "readers-list"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "listers"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "readers"}]});
+    admin.post(&format!("{RBAC}/clusterrolebindings"), &binding).is(201);
+    reader.get("/api/v1/pods").is(200);
+    reader.get("/metrics").is(200);
+    let plane = plane.kill_and_start();
+    plane.admin.with(reader.credentials()).get("/api/v1/pods").is(200);
+}
+
+/// Nobody gives away rights that he has not.
+#[test]
+fn rights_do_not_grow_by_writing_roles() {
+    let (_dir, plane) = start();
+    let admin = &plane.admin;
+    let clerk = bearer(admin, "clerk-token");
+    let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create", "get", "update", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]);
+    let role = |name: &str, rules: &Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name}, "rules": rules});
+    let roles = format!("{RBAC}/namespaces/default/roles");
+    let bindings = format!("{RBAC}/namespaces/default/rolebindings");
+    let bind = |name: &str, kind: &str, role: &str| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "clerk"}]})
+    };
+    admin.post(&roles, &role("clerk", &rules)).is(201);
+    admin.post(&bindings, &bind("clerk", "Role", "clerk")).is(201);
+    let pods = |verb: &str| json!([{"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}]);
+    clerk.post(&roles, &role("same", &pods("list"))).is(201);
+    clerk
+        .post(&roles, &role("more", &pods("delete")))
+        .forbidden(&["attempting to grant RBAC permissions not currently held"]);
+    clerk.merge(&format!("{roles}/same"), &json!({"rules": pods("*")})).forbidden(&["not currently held"]);
+    clerk.post(&bindings, &bind("same", "Role", "same")).is(201);
+    clerk.post(&bindings, &bind("boss", "ClusterRole", "cluster-admin")).forbidden(&["not currently held"]);
+    clerk.delete(PODS).forbidden(&["cannot deletecollection"]);
 }
