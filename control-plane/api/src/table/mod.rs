@@ -6,6 +6,7 @@
 mod access;
 mod events;
 mod format;
+mod limits;
 mod network;
 mod node;
 mod pod;
@@ -88,6 +89,11 @@ fn printer(kind: &Kind) -> Printer {
         "clusterroles" | "roles" => access::roles(),
         "clusterrolebindings" | "rolebindings" => access::bindings(),
         "priorityclasses" => access::priority_classes(),
+        "poddisruptionbudgets" => limits::disruption_budgets(),
+        "horizontalpodautoscalers" => limits::autoscalers(),
+        "persistentvolumeclaims" => limits::volume_claims(),
+        "resourcequotas" => limits::quotas(),
+        BARE => limits::bare(),
         "namespaces" => Printer {
             columns: vec![
                 name_column(),
@@ -135,6 +141,9 @@ fn printer(kind: &Kind) -> Printer {
     }
 }
 
+/// The one kind without a printer of its own.
+const BARE: &str = "limitranges";
+
 fn age_column() -> Column {
     column("Age", "string", 0, "Time since the object was created")
 }
@@ -171,13 +180,15 @@ pub fn table(kind: &Kind, shown: &Value, now: Timestamp, include: IncludeObject)
         }
         row
     };
-    let (metadata, rows) = match shown.get("items").and_then(Value::as_array) {
+    let (metadata, rows): (_, Vec<Value>) = match shown.get("items").and_then(Value::as_array) {
         Some(items) => (shown.get("metadata").cloned().unwrap_or(json!({})), items.iter().map(row).collect()),
         None => {
             let version = json::text(shown, &["metadata", "resourceVersion"]);
             (json!({"resourceVersion": version}), vec![row(shown)])
         }
     };
+    // Where Kubernetes has no printer it does not make the list either.
+    let rows: Value = if rows.is_empty() && kind.resource == BARE { Value::Null } else { rows.into() };
     let columns: Vec<Value> = printer
         .columns
         .iter()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_plane::auth::Tokens;
+use control_plane::auth::Credentials;
 use control_plane::leadership::Leadership;
 use control_plane::store::Store;
 use control_plane::{Clock, ControlPlane, Elected};
@@ -22,7 +22,8 @@ fn elected() -> (Rig, Arc<Leadership>) {
     let leadership = Arc::new(Leadership::new(Arc::clone(&clock), DEADLINE));
     let elected = Elected { leadership: Arc::clone(&leadership), decisions: Arc::clone(&store) };
     let config = rig.config.clone();
-    let opened = ControlPlane::open_elected(config, store, clock, 7, Tokens::default(), Some(elected));
+    let opened =
+        ControlPlane::open_elected(config, store, clock, 7, Credentials::repeatable(7), Some(elected));
     rig.plane = opened.now_or_never().expect("open must not wait over the memory store").unwrap();
     (rig, leadership)
 }
