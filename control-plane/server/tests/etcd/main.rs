@@ -11,3 +11,4 @@ mod server;
 mod stores;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;

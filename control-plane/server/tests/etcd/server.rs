@@ -9,6 +9,7 @@ pub struct Etcd {
     child: Child,
     dir: tempfile::TempDir,
     ports: [u16; 2],
+    flags: Vec<String>,
 }
 
 fn free_port() -> u16 {
@@ -18,6 +19,11 @@ fn free_port() -> u16 {
 impl Etcd {
     /// Starts one; none, with the reason printed, where no etcd is installed.
     pub fn start() -> Option<Self> {
+        Self::start_with(Vec::new())
+    }
+
+    /// As [`Self::start`], with more flags. With a certificate it speaks TLS to clients.
+    pub fn start_with(flags: Vec<String>) -> Option<Self> {
         if Command::new("etcd").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err()
         {
             eprintln!(
@@ -29,8 +35,8 @@ impl Etcd {
         // A port that is free now may be taken when etcd comes to it.
         for _ in 0..5 {
             let ports = [free_port(), free_port()];
-            if let Some(child) = launch(&dir, ports) {
-                return Some(Self { child, dir, ports });
+            if let Some(child) = launch(&dir, ports, &flags) {
+                return Some(Self { child, dir, ports, flags });
             }
         }
         panic!("etcd does not start");
@@ -38,7 +44,7 @@ impl Etcd {
 
     /// Where it serves.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports[0])
+        client_url(self.ports[0], &self.flags)
     }
 
     /// Ends it as a power cut would.
@@ -49,7 +55,7 @@ impl Etcd {
 
     /// Starts it again on what it left.
     pub fn restart(&mut self) {
-        self.child = launch(&self.dir, self.ports).expect("etcd does not start again");
+        self.child = launch(&self.dir, self.ports, &self.flags).expect("etcd does not start again");
     }
 
     fn ask(&self, arguments: &[&str]) -> Output {
@@ -73,15 +79,20 @@ impl Etcd {
     }
 }
 
+fn client_url(port: u16, flags: &[String]) -> String {
+    let scheme = if flags.iter().any(|flag| flag == "--cert-file") { "https" } else { "http" };
+    format!("{scheme}://127.0.0.1:{port}")
+}
+
 /// Starts etcd and waits until it serves; none when it ends first.
-fn launch(dir: &tempfile::TempDir, [client, peer]: [u16; 2]) -> Option<Child> {
-    let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+fn launch(dir: &tempfile::TempDir, [client, peer]: [u16; 2], flags: &[String]) -> Option<Child> {
+    let (client, peer) = (client_url(client, flags), format!("http://127.0.0.1:{peer}"));
     let mut command = Command::new("etcd");
     command.arg("--data-dir").arg(dir.path().join("etcd")).args(["--name", "test"]);
     command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
     command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
     command.args(["--initial-cluster", &format!("test={peer}")]);
-    command.args(["--heartbeat-interval", "50", "--election-timeout", "500"]);
+    command.args(["--heartbeat-interval", "50", "--election-timeout", "500"]).args(flags);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
