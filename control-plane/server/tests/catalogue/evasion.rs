@@ -79,6 +79,26 @@ fn spellings_of_a_path_do_not_get_round_the_authoriser() {
     assert!(plane.admin.get("/api/v1/namespaces/default/secrets/s").text().contains(MARK));
 }
 
+/// Impersonation headers are honoured with the right to, or refused; they are never passed over.
+#[test]
+fn impersonation_is_never_ignored() {
+    let (_dir, plane, clients) = start();
+    let boss = [("impersonate-user", "boss"), ("impersonate-group", "system:masters")];
+    for client in &clients {
+        let answer = client.exchange("GET", "/api/v1/secrets", &boss, "");
+        assert!(!answer.text().contains(MARK), "{}", answer.text());
+        assert!([400, 401, 403].contains(&answer.code), "{} {}", answer.code, answer.text());
+        // Not even for what it may do itself: it would be done in another's name.
+        let answer = client.exchange("GET", "/api/v1/nodes/a", &boss, "");
+        assert!([400, 401, 403].contains(&answer.code), "{} {}", answer.code, answer.text());
+    }
+    // The administrator as nobody has nobody's rights.
+    let nobody = [("impersonate-user", "nobody")];
+    let answer = plane.admin.exchange("GET", "/api/v1/secrets", &nobody, "");
+    assert!(!answer.text().contains(MARK), "--as was ignored: {}", answer.text());
+    assert!([400, 403, 501].contains(&answer.code), "{} {}", answer.code, answer.text());
+}
+
 /// A subresource changes its own part of the object only.
 #[test]
 fn subresources_do_not_reach_the_rest_of_an_object() {

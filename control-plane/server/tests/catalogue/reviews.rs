@@ -1,11 +1,14 @@
 //! GHOST-05: reviews of one's own rights, RBAC objects that take effect at once, and service accounts' tokens.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::kubectl::Kubectl;
 use crate::plane::Plane;
 
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
@@ -16,6 +19,20 @@ fn start() -> (tempfile::TempDir, Plane) {
     let flags = ["--store", "redb", "--token-auth-file", tokens.to_str().unwrap()];
     let plane = Plane::tls(dir.path(), &flags);
     (dir, plane)
+}
+
+#[track_caller]
+fn account(admin: &Client, name: &str) -> Value {
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
+    admin.post(ACCOUNTS, &account).is(201)
+}
+
+fn request(spec: Value) -> Value {
+    json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
+}
+
+fn ask(admin: &Client, name: &str, spec: Value) -> Answer {
+    admin.post(&format!("{ACCOUNTS}/{name}/token"), &request(spec))
 }
 
 /// A client with a static token.
@@ -172,4 +189,108 @@ fn rights_do_not_grow_by_writing_roles() {
     clerk.post(&bindings, &bind("same", "Role", "same")).is(201);
     clerk.post(&bindings, &bind("boss", "ClusterRole", "cluster-admin")).forbidden(&["not currently held"]);
     clerk.delete(PODS).forbidden(&["cannot deletecollection"]);
+}
+
+/// TokenRequest: who the token is, how long, and that nothing else is taken for one.
+#[test]
+fn a_service_accounts_token_is_that_service_account() {
+    let (_dir, plane) = start();
+    let admin = &plane.admin;
+    let uid = account(admin, "robot")["metadata"]["uid"].clone();
+    let made = ask(admin, "robot", json!({"expirationSeconds": 3600})).is(201);
+    assert_eq!(made["kind"], "TokenRequest");
+    assert_eq!(made["spec"]["expirationSeconds"], 3600);
+    assert!(made["status"]["expirationTimestamp"].is_string(), "{made}");
+    let token = made["status"]["token"].as_str().unwrap();
+    let parts: Vec<&str> = token.split('.').collect();
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap();
+    assert_eq!(claims["sub"], "system:serviceaccount:default:robot");
+    assert_eq!(claims["kubernetes.io"]["namespace"], "default");
+    assert_eq!(claims["kubernetes.io"]["serviceaccount"]["uid"], uid);
+    assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 3600);
+
+    let robot = admin.with(&admin.credentials().bearer(token));
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let who = robot.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &review).is(201)["status"]["userInfo"].clone();
+    assert_eq!(who["username"], "system:serviceaccount:default:robot");
+    assert_eq!(who["uid"], uid);
+    let groups = json!(["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]);
+    assert_eq!(who["groups"], groups);
+
+    // One bit of the signature, no signature, another algorithm, another payload under the old signature.
+    let mut signature = URL_SAFE_NO_PAD.decode(parts[2]).unwrap();
+    signature[0] ^= 1;
+    let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"JWT"}"#);
+    let mut boss = claims.clone();
+    boss["sub"] = json!("system:serviceaccount:kube-system:boss");
+    let boss = URL_SAFE_NO_PAD.encode(boss.to_string());
+    for forged in [
+        format!("{}.{}.{}", parts[0], parts[1], URL_SAFE_NO_PAD.encode(&signature)),
+        format!("{}.{}.", parts[0], parts[1]),
+        format!("{none}.{}.", parts[1]),
+        format!("{}.{boss}.{}", parts[0], parts[2]),
+        format!("{none}.{boss}."),
+    ] {
+        admin.with(&admin.credentials().bearer(&forged)).get("/version").refused(401, "Unauthorized", &[]);
+    }
+
+    ask(admin, "absent", json!({})).refused(404, "NotFound", &["serviceaccounts \"absent\" not found"]);
+    ask(admin, "robot", json!({"expirationSeconds": 599})).refused(
+        422,
+        "Invalid",
+        &["may not specify a duration less than 10 minutes"],
+    );
+
+    // The token outlives the control plane, and does not outlive its account.
+    let plane = plane.kill_and_start();
+    let robot = plane.admin.with(robot.credentials());
+    robot.get("/version").is(200);
+    plane.admin.delete(&format!("{ACCOUNTS}/robot")).is(200);
+    robot.get("/version").refused(401, "Unauthorized", &[]);
+    // A namesake is someone else.
+    account(&plane.admin, "robot");
+    robot.get("/version").refused(401, "Unauthorized", &[]);
+}
+
+/// A token bound to a pod dies with the pod.
+#[test]
+fn a_token_bound_to_a_pod_dies_with_it() {
+    let (_dir, plane) = start();
+    let admin = &plane.admin;
+    account(admin, "robot");
+    let mut pod = crate::plane::pod_for_nobody("p");
+    pod["spec"]["serviceAccountName"] = json!("robot");
+    let uid = admin.post(PODS, &pod).is(201)["metadata"]["uid"].clone();
+    let bound =
+        |uid: &Value| json!({"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid}});
+    ask(admin, "robot", bound(&json!("00000000-0000-0000-0000-000000000000"))).refused(409, "Conflict", &[]);
+    let made = ask(admin, "robot", bound(&uid)).is(201);
+    let robot = bearer(admin, made["status"]["token"].as_str().unwrap());
+    robot.get("/version").is(200);
+    admin.delete(&format!("{PODS}/p?gracePeriodSeconds=0")).is(200);
+    robot.get("/version").refused(401, "Unauthorized", &[]);
+}
+
+/// A service account is bound by its name, or by its group.
+#[test]
+fn service_accounts_are_bound_to_roles() {
+    let (_dir, plane) = start();
+    let admin = &plane.admin;
+    account(admin, "robot");
+    let made = ask(admin, "robot", json!({})).is(201);
+    let robot = bearer(admin, made["status"]["token"].as_str().unwrap());
+    let denied = "User \"system:serviceaccount:default:robot\" cannot list resource \"pods\"";
+    robot.get(PODS).forbidden(&[denied]);
+    let by_name = json!({"kind": "ServiceAccount", "name": "robot", "namespace": "default"});
+    let by_group = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts:default"});
+    let stranger = json!({"kind": "ServiceAccount", "name": "robot", "namespace": "kube-system"});
+    let path = format!("{RBAC}/clusterrolebindings");
+    for (subject, expected) in [(by_name, 200), (by_group, 200), (stranger, 403)] {
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "robots"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}, "subjects": [subject]});
+        admin.post(&path, &binding).is(201);
+        assert_eq!(robot.get(PODS).code, expected, "{subject}");
+        admin.delete(&format!("{path}/robots")).is(200);
+        robot.get(PODS).forbidden(&[denied]);
+    }
 }
