@@ -295,7 +295,7 @@ fn write_failed(error: &CallError) -> StoreError {
         CallError::NotSent(_) | CallError::Refused(_) | CallError::Compacted => {
             StoreError::Unavailable(message)
         }
-        CallError::Lost(_) => StoreError::Uncertain(message),
+        CallError::Lost(_) => StoreError::Unavailable(message),
     }
 }
 
