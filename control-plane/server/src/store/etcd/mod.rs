@@ -295,7 +295,7 @@ fn write_failed(error: &CallError) -> StoreError {
         CallError::NotSent(_) | CallError::Refused(_) | CallError::Compacted => {
             StoreError::Unavailable(message)
         }
-        CallError::Lost(_) => StoreError::Unavailable(message),
+        CallError::Lost(_) => StoreError::Uncertain(message),
     }
 }
 
@@ -370,5 +370,33 @@ impl Store for EtcdStore {
     fn figures(&self) -> Figures {
         let writes = self.shared.writes.load(Ordering::Relaxed);
         Figures { history: self.shared.copy().table.remembered(), commits: writes, committed_writes: writes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::{Code, Status};
+
+    #[test]
+    fn only_what_etcd_refused_counts_as_not_written() {
+        let check = |code: Code, message: &str, sure: bool| {
+            let error = write_failed(&CallError::from(Status::new(code, message)));
+            let found = match &error {
+                StoreError::Unavailable(_) => true,
+                StoreError::Uncertain(_) => false,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(found, sure, "{code:?}: {error}");
+        };
+        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", true);
+        check(Code::InvalidArgument, "etcdserver: request is too large", true);
+        check(Code::PermissionDenied, "etcdserver: permission denied", true);
+        check(Code::Unavailable, "etcdserver: request timed out", false);
+        check(Code::Unavailable, "etcdserver: leader changed", false);
+        check(Code::DeadlineExceeded, "", false);
+        check(Code::Cancelled, "", false);
+        check(Code::Unknown, "transport error", false);
+        check(Code::Internal, "", false);
     }
 }
