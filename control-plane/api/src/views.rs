@@ -45,6 +45,11 @@ pub(crate) fn stored_form<'a>(kind: &Kind, shown: &'a Value) -> Cow<'a, Value> {
     if is_renamed(kind) { Cow::Owned(from_view(kind, shown.clone())) } else { Cow::Borrowed(shown) }
 }
 
+/// Whether objects of this kind are shown otherwise than they are stored.
+pub fn differs(kind: &Kind) -> bool {
+    is_renamed(kind)
+}
+
 fn is_renamed(kind: &Kind) -> bool {
     kind.group == "events.k8s.io"
 }

@@ -78,6 +78,8 @@ pub struct Snapshot {
     by_uid: BTreeMap<String, (&'static str, Key)>,
     /// The pods of each node, by `spec.nodeName`.
     by_node: BTreeMap<String, BTreeSet<Key>>,
+    /// Those of no node.
+    unassigned: BTreeSet<Key>,
     leases: BTreeMap<String, LeaseClock>,
     lease_seconds: BTreeMap<String, u64>,
     covered: BTreeMap<String, u64>,
@@ -141,6 +143,11 @@ impl Snapshot {
         keys.filter_map(move |key| pods.and_then(|pods| pods.get_key_value(key)))
     }
 
+    /// The pods without a `spec.nodeName`, in the order of their keys.
+    pub fn unassigned(&self) -> impl Iterator<Item = (&Key, &Object)> + use<'_> {
+        self.unassigned.iter().filter_map(|key| Some((key, self.at("pods", key)?)))
+    }
+
     /// Puts an object in its place, or takes it away, without any bookkeeping: for tests and read-only copies.
     pub fn apply(&mut self, resource: &'static str, key: Key, object: Option<Object>) {
         if resource == "pods" {
@@ -149,6 +156,16 @@ impl Snapshot {
         let objects = self.objects.entry(resource).or_default();
         if let Some(old) = objects.get(&key) {
             self.by_uid.remove(json::uid(old));
+        }
+        if resource == "pods" {
+            match &object {
+                Some(pod) if json::text(pod, &["spec", "nodeName"]).is_none_or(str::is_empty) => {
+                    self.unassigned.insert(key.clone());
+                }
+                Some(_) | None => {
+                    self.unassigned.remove(&key);
+                }
+            }
         }
         match object {
             Some(object) => {

@@ -9,6 +9,7 @@ use control_plane::config::{
     Admission, BadValue, Config, Controllers, Dialect, Etcd, SchedulerProfile, StoreKind, Timing, address,
     dialect, duration,
 };
+use control_plane::store::DEFAULT_HISTORY;
 
 /// A small Kubernetes-compatible API server with its scheduler and controllers.
 #[derive(Debug, Parser)]
@@ -119,6 +120,10 @@ pub struct Flags {
     /// The tolerationSeconds that admission gives pods for unreachable and not-ready nodes; whole seconds.
     #[arg(long, value_name = "D", default_value = "300s", value_parser = duration)]
     eviction_timeout: Duration,
+    /// How many writes are remembered for watches and old lists, and at most 64 MiB of them; who asks for older ones gets
+    /// 410 and lists again.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_HISTORY)]
+    watch_history: usize,
 }
 
 impl Flags {
@@ -166,6 +171,7 @@ impl Flags {
             node_monitor_period: self.node_monitor_period,
             not_ready_timeout: self.not_ready_timeout,
             eviction_timeout: self.eviction_timeout,
+            watch_history: self.watch_history,
             ..Config::default()
         };
         config.check()?;

@@ -1,16 +1,16 @@
 //! The control plane without sockets and real time: a router, and one function that does whatever is due.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
 use control_plane_api::{decode, kinds};
-use futures_util::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -200,16 +200,18 @@ impl ControlPlane {
         let mut writes = self.service.store.signal().listen();
         let mut opened = self.service.watches.opened().listen();
         let mut led = self.service.led().cloned().unwrap_or_default().listen();
+        let mut telling = self.service.telling.listen();
         let (service, seen) = (Arc::clone(&self.service), Arc::clone(&self.seen));
         async move {
             if service.store.revision() != seen.load(Ordering::SeqCst) {
                 return;
             }
-            let (written, opened) = (std::pin::pin!(writes.raised()), std::pin::pin!(opened.raised()));
-            let led = std::pin::pin!(led.raised());
-            match select(select(written, opened), led).await {
-                Either::Left(_) | Either::Right(_) => {}
-            }
+            poll_fn(|context| {
+                let raised = [&mut writes, &mut opened, &mut telling, &mut led]
+                    .map(|listener| listener.poll_raised(context));
+                if raised.iter().any(Poll::is_ready) { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
         }
     }
 

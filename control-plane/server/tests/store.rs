@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::{HISTORY, names, object, pod};
-use control_plane::store::{Expect, MemoryStore, OpenError, RedbStore, Store, StoreError};
+use control_plane::store::{Expect, Key, MemoryStore, OpenError, RedbStore, Store, StoreError};
+use futures_util::FutureExt;
+use serde_json::json;
 
 /// Runs a check on both stores.
 async fn on_both<F, G>(check: F)
@@ -31,6 +33,48 @@ async fn a_list_from_before_the_history_is_refused() {
         }
         let too_old = names(store.as_ref(), Some(start)).await;
         assert_eq!(too_old, Err(StoreError::Compacted { asked: start, oldest: start + 2 }));
+    })
+    .await;
+}
+
+/// Few changes may be large ones; and what was deleted is kept no longer than its change is remembered.
+#[tokio::test]
+async fn the_history_is_bounded_in_bytes_too_and_lets_go_of_what_it_forgets() {
+    let store = MemoryStore::with_history(1_000);
+    let start = store.revision();
+    let filling = "x".repeat(1024 * 1024);
+    let first = store.put(pod("0"), object("0", &filling), Expect::Absent).await.unwrap();
+    let kept = Arc::downgrade(&first.object);
+    store.delete(pod("0"), first.revision).await.unwrap();
+    drop(first);
+    assert!(kept.upgrade().is_some());
+    for n in 1..100 {
+        store.put(pod(&n.to_string()), object("x", &filling), Expect::Absent).await.unwrap();
+    }
+    assert!(kept.upgrade().is_none());
+    let Err(StoreError::Compacted { oldest, .. }) = store.changes(start) else { panic!("it kept all") };
+    let remembered = store.changes(oldest).unwrap().len();
+    assert!((50..=64).contains(&remembered), "{remembered}");
+    assert_eq!(store.changes(store.revision() - 1).unwrap().len(), 1);
+}
+
+/// A watch of something quiet is woken before the history leaves its cursor behind.
+#[tokio::test]
+async fn followers_of_one_resource_are_woken_before_others_push_them_out() {
+    on_both(async |store| {
+        let mut quiet = store.signal().listen_to("nodes");
+        let mut cursor = store.revision();
+        for n in 0..10 * HISTORY {
+            let made = store.put(pod(&n.to_string()), object("x", ""), Expect::Absent).await.unwrap();
+            if quiet.raised().now_or_never().is_some() {
+                assert!(store.changes(cursor).is_ok(), "woken too late, at {}", made.revision);
+                cursor = made.revision;
+            }
+        }
+        assert!(store.changes(cursor).is_ok());
+        let node = json!({"metadata": {"name": "n"}});
+        store.put(Key::new("nodes", "", "n"), node, Expect::Absent).await.unwrap();
+        assert_eq!(quiet.raised().now_or_never(), Some(()));
     })
     .await;
 }

@@ -15,18 +15,19 @@ use crate::{json, pod};
 /// A binding is assumed before its write begins and forgotten when the write was refused or is in the snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Assumed {
-    pods: BTreeMap<Key, (String, Value)>,
+    pods: BTreeMap<(Key, String), (String, Value)>,
 }
 
 impl Assumed {
     /// Counts `pod` on `node` from now on.
     pub fn assume(&mut self, pod: &Value, node: &str) {
-        self.pods.insert(Key::of(pod), (node.to_owned(), pod.clone()));
+        let place = (Key::of(pod), json::uid(pod).to_owned());
+        self.pods.insert(place, (node.to_owned(), pod.clone()));
     }
 
-    /// Counts it no longer.
-    pub fn forget(&mut self, key: &Key) {
-        self.pods.remove(key);
+    /// Counts the pod with this uid no longer.
+    pub fn forget(&mut self, key: &Key, uid: &str) {
+        self.pods.remove(&(key.clone(), uid.to_owned()));
     }
 
     /// Whether nothing is on its way.
@@ -54,7 +55,7 @@ pub(super) fn taken(
             take(node, pod);
         }
     }
-    for (key, (node, pod)) in assumed.pods.iter().filter(|(key, _)| *key != except) {
+    for ((key, _), (node, pod)) in assumed.pods.iter().filter(|((key, _), _)| key != except) {
         let arrived = snapshot
             .at("pods", key)
             .is_some_and(|it| json::uid(it) == json::uid(pod) && pod::node(it).is_some());

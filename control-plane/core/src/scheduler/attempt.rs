@@ -136,7 +136,7 @@ pub fn decide(
 /// The pods that wait for this scheduler, in the order in which they are to be tried: oldest first, then by name.
 #[must_use]
 pub fn pending(snapshot: &Snapshot, config: &SchedulerConfig) -> Vec<Key> {
-    let waiting = snapshot.list("pods").filter(|(_, pod)| config.profile_for(pod).is_some());
+    let waiting = snapshot.unassigned().filter(|(_, pod)| config.profile_for(pod).is_some());
     let mut waiting: Vec<_> = waiting
         .map(|(key, pod)| (json::text(pod, &["metadata", "creationTimestamp"]).unwrap_or_default(), key))
         .collect();

@@ -759,7 +759,7 @@ proptest! {
                     let bound = scheduler::bound(&pod, &node, &world.now);
                     arrived.apply("pods", Key::of(&bound), Some(bound.into()));
                     if order % 3 == 0 {
-                        assumed.forget(&Key::of(&pod));
+                        assumed.forget(&Key::of(&pod), pod["metadata"]["uid"].as_str().unwrap_or_default());
                     }
                 }
             }

@@ -9,7 +9,7 @@ use control_plane_api::table::IncludeObject;
 use http::Response;
 
 use super::handler::Call;
-use super::negotiate::{self, Accepted, Form};
+use super::negotiate::{self, Accepted, Encoding, Form};
 use super::path::Target;
 use super::query::{self, ListOptions, Start};
 use super::view::View;
@@ -47,7 +47,9 @@ pub async fn get(service: &Service, call: &Call, target: &Target) -> Result<Resp
         404 => absent(target.kind, target.subresource.as_deref(), name),
         _ => error,
     })?;
+    let plain = accepted.encoding == Encoding::Json && !call.pretty();
     let shown = match target.subresource.as_deref() {
+        None | Some("status") if plain && view.is_stored_form() => return Ok(respond::stored(&entry.text())),
         None | Some("status") => view.one(&entry.object),
         Some("scale") => show(target.kind, Some("scale"), &entry.object),
         Some("log") => {
@@ -68,6 +70,12 @@ pub async fn list(
     let (view, accepted) = view(service, call, target, true)?;
     let options = query::list_options(&call.query)?;
     let page = service.list(filter, &options).await?;
+    if accepted.encoding == Encoding::Json
+        && !call.pretty()
+        && let Some(text) = view.page_text(&page)
+    {
+        return Ok(respond::json(text));
+    }
     Ok(respond::object(200, &view.page(&page), accepted.encoding, call.pretty()))
 }
 
@@ -86,8 +94,8 @@ pub async fn watch(
                 return Ok(respond::watch_refused(&error));
             }
             let newest = ListOptions { at: At::Newest, limit: None };
-            let Page { revision, objects, .. } = service.list(&filter, &newest).await?;
-            (objects, revision, mark)
+            let Page { revision, entries, .. } = service.list(&filter, &newest).await?;
+            (entries, revision, mark)
         }
         Start::Now => {
             let newest = service.store.catch_up().await.map_err(|error| store_failed(&error))?;

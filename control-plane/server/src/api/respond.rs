@@ -31,6 +31,19 @@ pub fn object(status: u16, object: &Value, encoding: Encoding, pretty: bool) -> 
     }
 }
 
+/// An object in its stored form, from its text.
+pub fn stored(text: &[u8]) -> Response<Body> {
+    let mut line = Vec::with_capacity(text.len() + 1);
+    line.extend_from_slice(text);
+    line.push(b'\n');
+    response(200, "application/json", line.into())
+}
+
+/// JSON that was put together as text.
+pub fn json(text: String) -> Response<Body> {
+    response(200, "application/json", text.into())
+}
+
 /// How a client wants to read answers, whatever they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {

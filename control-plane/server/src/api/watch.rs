@@ -157,7 +157,7 @@ impl WatchBody {
         now: Duration,
         timeout: Option<Duration>,
         bookmarks: bool,
-        existing: &[Arc<Value>],
+        existing: &[Entry],
         cursor: u64,
         mark: bool,
     ) -> Self {
@@ -165,7 +165,7 @@ impl WatchBody {
         let last = end.saturating_sub(LAST_BOOKMARK);
         let bookmark = bookmarks.then_some((now + BOOKMARK_PERIOD).min(last)).filter(|due| *due > now);
         let (id, timer) = watches.open(end, bookmark);
-        let changes = store.signal().listen();
+        let changes = store.signal().listen_to(subject.filter.scope().resource);
         let mut body = Self {
             subject,
             store,
@@ -178,9 +178,8 @@ impl WatchBody {
             headed: false,
             done: false,
         };
-        for object in existing {
-            let shown = body.shown(object);
-            body.line("ADDED", &shown);
+        for entry in existing {
+            body.entry("ADDED", entry);
         }
         if mark {
             let bookmark = body.subject.view.bookmark(cursor, true);
@@ -209,6 +208,20 @@ impl WatchBody {
         self.ready.extend(line(kind, object));
     }
 
+    /// A line about a stored version; its text is shared with everyone else who shows it as it is stored.
+    fn entry(&mut self, kind: &str, entry: &Entry) {
+        if !self.subject.view.is_stored_form() {
+            let shown = self.shown(&entry.object);
+            return self.line(kind, &shown);
+        }
+        self.subject.sent.inc();
+        let text = entry.text();
+        self.ready.reserve(text.len() + kind.len() + 24);
+        for part in [&b"{\"type\":\""[..], kind.as_bytes(), b"\",\"object\":", &text, b"}\n"] {
+            self.ready.extend_from_slice(part);
+        }
+    }
+
     /// Takes in what the history holds after the cursor.
     fn catch_up(&mut self) {
         match self.store.changes(self.cursor) {
@@ -216,8 +229,7 @@ impl WatchBody {
                 for change in changes {
                     self.cursor = change.revision;
                     if let Some((kind, entry)) = self.subject.filter.transition(&change) {
-                        let shown = self.shown(&entry.object);
-                        self.line(kind, &shown);
+                        self.entry(kind, &entry);
                     }
                 }
             }

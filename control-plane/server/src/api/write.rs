@@ -197,8 +197,8 @@ pub async fn delete_many(
     let options = delete_options(call, body).await?;
     // With a limit only the first so many go, as in Kubernetes.
     let page: Page = service.list(filter, &query::list_options(&call.query)?).await?;
-    for object in &page.objects {
-        let field = |name: &str| object["metadata"][name].as_str();
+    for entry in &page.entries {
+        let field = |name: &str| entry.object["metadata"][name].as_str();
         let removed = service
             .remove(&call.user, target.kind, field("namespace"), field("name").unwrap_or_default(), &options)
             .await;

@@ -13,7 +13,7 @@ use control_plane_core::controllers::deployment::{self, DeploymentConfig};
 use control_plane_core::controllers::garbage::{self, GarbageConfig};
 use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
 use control_plane_core::controllers::{namespace, service_account};
-use control_plane_core::scheduler::{self, Assumed};
+use control_plane_core::scheduler;
 
 use super::apply::{SCHEDULER, settle};
 use super::recorder;
@@ -65,6 +65,7 @@ impl Controllers {
         service.metrics.turns.inc();
         service.vitals.moved(service.clock.mono());
         service.catch_up().await;
+        service.record_told().await;
         service.try_store().await;
         self.follow(service).await;
         if service.runs(Controller::NodeLifecycle) {
@@ -94,11 +95,15 @@ impl Controllers {
     /// Service accounts, garbage and namespaces: whenever anything changed, until nothing follows from it.
     pub async fn follow(&mut self, service: &Service) {
         for _ in 0..ROUNDS {
-            let revision = service.fresh().cursor();
-            if revision == self.followed {
+            let (revision, consequential) = {
+                let reflector = service.fresh();
+                (reflector.cursor(), reflector.consequential())
+            };
+            let nothing = consequential <= self.followed;
+            self.followed = revision;
+            if nothing {
                 return;
             }
-            self.followed = revision;
             let namespaces = keys(service, "namespaces");
             if service.runs(Controller::ServiceAccount) {
                 for key in &namespaces {
@@ -169,7 +174,7 @@ impl Controllers {
                 continue;
             }
             let again = settle(service, SCHEDULER, |snapshot, now| {
-                scheduler::decide(snapshot, &service.scheduler, &Assumed::default(), &key, now)
+                scheduler::decide(snapshot, &service.scheduler, &service.assumed(), &key, now)
             });
             let again = again.await;
             drop(scheduling);

@@ -11,7 +11,7 @@ use control_plane_core::{Key, Now, Object, Snapshot};
 use serde_json::Value;
 
 use crate::auth::rbac;
-use crate::store::{Effect, Scope, Store, StoreError};
+use crate::store::{Change, Effect, Scope, Store, StoreError};
 
 /// What a store holds at some revision or later.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct Reflector {
     cursor: u64,
     /// Raised by each change of a role or binding.
     policy: u64,
+    /// The last change from which something may follow for service accounts, garbage or namespaces.
+    consequential: u64,
 }
 
 impl Reflector {
@@ -44,7 +46,7 @@ impl Reflector {
                 snapshot.restore(resource, Key::new(key.namespace, key.name), entry.object, now);
             }
         }
-        Ok(Self { snapshot, cursor, policy: 0 })
+        Ok(Self { snapshot, cursor, policy: 0, consequential: cursor })
     }
 
     /// All that is stored, to catch up with when the history does not reach back far enough.
@@ -72,6 +74,7 @@ impl Reflector {
         }
         self.cursor = everything.cursor;
         self.policy += 1;
+        self.consequential = everything.cursor;
         for (resource, objects) in everything.objects {
             let gone =
                 self.snapshot.list(resource).map(|(key, _)| key).filter(|key| !objects.contains_key(*key));
@@ -95,6 +98,9 @@ impl Reflector {
         let reached = store.revision();
         for change in store.changes(self.cursor)? {
             self.cursor = change.revision;
+            if self.is_consequential(&change) {
+                self.consequential = change.revision;
+            }
             let Some(kind) = kinds::by_resource(&change.key.resource) else { continue };
             if rbac::RESOURCES.contains(&kind.resource) {
                 self.policy += 1;
@@ -114,6 +120,34 @@ impl Reflector {
         }
         self.cursor = self.cursor.max(reached);
         Ok(())
+    }
+
+    /// Whether something may follow from a change for controllers that look at everything: not from the many that alter
+    /// neither what exists, nor what belongs to what, nor what is going.
+    fn is_consequential(&self, change: &Change) -> bool {
+        if matches!(change.key.resource.as_str(), "namespaces" | "serviceaccounts") {
+            return true;
+        }
+        let Effect::Put(entry) = &change.effect else { return true };
+        let ties = |object: &Value| {
+            ["uid", "ownerReferences", "finalizers", "deletionTimestamp"]
+                .map(|field| object["metadata"].get(field).cloned())
+        };
+        match &change.previous {
+            Some(previous) => ties(&previous.object) != ties(&entry.object),
+            None => {
+                let [_, owners, finalizers, going] = ties(&entry.object);
+                let namespace = self.snapshot.get("namespaces", "", &change.key.namespace);
+                let open = |namespace: &Object| namespace["metadata"]["deletionTimestamp"].is_null();
+                let has_home = change.key.namespace.is_empty() || namespace.is_some_and(open);
+                owners.is_some() || finalizers.is_some() || going.is_some() || !has_home
+            }
+        }
+    }
+
+    /// The revision of the last change that [`Self::is_consequential`].
+    pub fn consequential(&self) -> u64 {
+        self.consequential
     }
 
     /// The objects, as of the last refresh.
@@ -231,5 +265,47 @@ mod tests {
         assert_eq!(covered, first, "the controller's judgement");
         let (second, covered) = put(node("2Ki", "Unknown", "00:02"));
         assert_eq!(covered, second, "a board's figures");
+    }
+
+    #[test]
+    fn only_what_exists_belongs_or_goes_is_consequential() {
+        let store = MemoryStore::new();
+        let now = Now { mono: Duration::ZERO, wall: jiff::Timestamp::UNIX_EPOCH };
+        let mut reflector = Reflector::load(&store, &now).now_or_never().unwrap().unwrap();
+        let mut follows = |resource: &str, namespace: &str, name: &str, object: Option<Value>| {
+            let key = crate::store::Key::new(resource, namespace, name);
+            let found = store.get(&key).now_or_never().unwrap().unwrap();
+            let expect = found.as_ref().map_or(Expect::Absent, |entry| Expect::Revision(entry.revision));
+            let written = match (object, found) {
+                (Some(object), _) => store.put(key, object, expect).now_or_never().unwrap(),
+                (None, found) => store.delete(key, found.unwrap().revision).now_or_never().unwrap(),
+            };
+            reflector.refresh(&store, &now).unwrap();
+            reflector.consequential() == written.unwrap().revision
+        };
+        let object = |name: &str, more: Value| {
+            let mut metadata = json!({"name": name, "uid": name});
+            metadata.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+            Some(json!({"metadata": metadata}))
+        };
+        let going = json!({"deletionTimestamp": "1970-01-01T00:00:00Z"});
+        assert!(follows("namespaces", "", "open", object("open", json!({}))));
+        assert!(follows("namespaces", "", "going", object("going", going.clone())));
+        assert!(!follows("leases", "open", "a", object("a", json!({}))));
+        assert!(!follows("leases", "open", "a", object("a", json!({"labels": {"x": "y"}}))));
+        assert!(!follows("nodes", "", "a", object("a", json!({}))));
+        assert!(follows("leases", "going", "a", object("a", json!({}))));
+        assert!(follows("leases", "nowhere", "a", object("a", json!({}))));
+        assert!(follows(
+            "pods",
+            "open",
+            "owned",
+            object("owned", json!({"ownerReferences": [{"uid": "x"}]}))
+        ));
+        assert!(follows("pods", "open", "owned", object("owned", json!({}))));
+        assert!(follows("pods", "open", "owned", object("owned", json!({"finalizers": ["orphan"]}))));
+        assert!(follows("pods", "open", "owned", object("owned", going)));
+        assert!(follows("leases", "open", "a", None));
+        assert!(follows("serviceaccounts", "open", "default", object("default", json!({}))));
     }
 }

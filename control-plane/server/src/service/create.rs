@@ -6,7 +6,7 @@ use std::sync::Arc;
 use control_plane_api::strategy::{self, Identity};
 use control_plane_api::{ApiError, Kind, views};
 use control_plane_core::Snapshot;
-use control_plane_core::scheduler::{self, Assumed};
+use control_plane_core::scheduler;
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
@@ -28,6 +28,26 @@ fn free_address(snapshot: &Snapshot) -> Option<String> {
         snapshot.list("services").map(|(_, service)| text(service, "/spec/clusterIP")).collect();
     let mut addresses = (FIRST_ADDRESS..u16::MAX).map(|n| format!("10.96.{}.{}", n >> 8, n & 0xFF));
     addresses.find(|address| !used.contains(address.as_str()))
+}
+
+/// A binding that counts until its write was refused or is in the snapshot, or whoever asked for it went away.
+struct Assumption<'a> {
+    service: &'a Service,
+    key: control_plane_core::Key,
+    uid: String,
+}
+
+impl<'a> Assumption<'a> {
+    fn new(service: &'a Service, pod: &Value, node: &str) -> Self {
+        service.assumed().assume(pod, node);
+        Self { service, key: control_plane_core::Key::of(pod), uid: text(pod, "/metadata/uid").to_owned() }
+    }
+}
+
+impl Drop for Assumption<'_> {
+    fn drop(&mut self) {
+        self.service.assumed().forget(&self.key, &self.uid);
+    }
 }
 
 /// So many generated names are tried, as Kubernetes does.
@@ -141,11 +161,16 @@ impl Service {
             let placed = {
                 let reflector = self.fresh();
                 let (snapshot, now) = (reflector.snapshot(), self.now());
-                scheduler::place(&self.scheduler, object, snapshot, &Assumed::default(), &now)
+                scheduler::place(&self.scheduler, object, snapshot, &self.assumed(), &now)
             };
-            let bound = !text(&placed.pod, "/spec/nodeName").is_empty();
+            let node = text(&placed.pod, "/spec/nodeName");
+            let bound = !node.is_empty();
+            let assumption = (free && bound).then(|| Assumption::new(self, &placed.pod, node));
+            // A pod that is bound needs no lock while it is written; one that is not has its retry noted under it.
+            let scheduling = placed.look_again.is_some().then_some(scheduling);
             let written = self.decisions.put(key.clone(), placed.pod, Expect::Absent).await;
             self.take_in();
+            drop(assumption);
             let entry = match (written, unplaced) {
                 // It leads no more, so it may not choose the node; whoever leads now does.
                 (Err(StoreError::Deposed), Some(object)) => {
@@ -164,7 +189,7 @@ impl Service {
                 self.retries().insert(pod, due);
             }
             drop(scheduling);
-            self.record(&placed.events).await;
+            self.record_soon(placed.events).await;
             return Ok(entry.object);
         }
         let entry = match turn {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use control_plane_api::strategy::Context;
 use control_plane_api::{ApiError, Kind, kinds};
-use control_plane_core::scheduler::{KUBE32, SchedulerConfig};
+use control_plane_core::scheduler::{Assumed, KUBE32, SchedulerConfig};
 use control_plane_core::{EventRecord, Now};
 use serde_json::Value;
 
@@ -80,6 +80,12 @@ pub struct Service {
     pub scheduling: Arc<tokio::sync::Mutex<()>>,
     /// Held from choosing a service's address to the write that takes it.
     allocating: Arc<tokio::sync::Mutex<()>>,
+    /// Bindings inside creations whose writes are on their way (SCHED-56).
+    assumed: Arc<Mutex<Assumed>>,
+    /// Events of creations that were answered already; the next turn of the controllers records them.
+    told: Arc<Mutex<Vec<EventRecord>>>,
+    /// Raised when there are such events.
+    pub telling: Arc<Signal>,
     reflector: Arc<Mutex<Reflector>>,
     policy: Arc<Mutex<Option<Compiled>>>,
     /// What every board may ask for.
@@ -118,6 +124,9 @@ impl Service {
             scheduler,
             scheduling: Arc::default(),
             allocating: Arc::default(),
+            assumed: Arc::default(),
+            told: Arc::default(),
+            telling: Arc::default(),
             reflector: Arc::new(Mutex::new(reflector)),
             policy: Arc::default(),
             node_rules: rbac::node_rules().into(),
@@ -173,6 +182,11 @@ impl Service {
         self.config.controllers.has(controller)
     }
 
+    /// Bindings that are on their way.
+    pub fn assumed(&self) -> MutexGuard<'_, Assumed> {
+        self.assumed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The reflector as it stands, which may be behind the store.
     pub fn reflector(&self) -> MutexGuard<'_, Reflector> {
         self.reflector.lock().unwrap_or_else(PoisonError::into_inner)
@@ -224,6 +238,24 @@ impl Service {
     /// Takes every acknowledged write into the snapshot.
     pub fn take_in(&self) {
         drop(self.fresh());
+    }
+
+    /// Records events of a request. Where that takes its time, whoever asked does not wait for it.
+    pub async fn record_soon(&self, events: Vec<EventRecord>) {
+        if self.store.latency().is_zero() {
+            return self.record(&events).await;
+        }
+        if !events.is_empty() {
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).extend(events);
+            self.telling.raise();
+        }
+    }
+
+    /// Records what requests left to be recorded, together.
+    pub async fn record_told(&self) {
+        let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
+        let records = told.chunks(1).map(|event| self.record(event));
+        futures_util::future::join_all(records).await;
     }
 
     /// Records events; that they cannot be written fails nothing else.

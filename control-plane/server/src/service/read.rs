@@ -1,9 +1,6 @@
 //! Reading: one object, and lists that are consistent over their pages.
 
-use std::sync::Arc;
-
 use control_plane_api::{ApiError, Kind};
-use serde_json::Value;
 
 use super::{Service, key_of, store_failed};
 use crate::api::{At, Continue, Filter, ListOptions};
@@ -14,7 +11,7 @@ pub struct Page {
     /// The revision that the whole list shows.
     pub revision: u64,
     /// The objects in their stored form.
-    pub objects: Vec<Arc<Value>>,
+    pub entries: Vec<Entry>,
     /// Where the next page starts, when there is one.
     pub next: Option<Continue>,
     /// How many objects come after this page, where that is known.
@@ -84,25 +81,25 @@ impl Service {
                 _ => store_failed(&error),
             })?;
         let everywhere = filter.scope().namespace.is_none();
-        let mut entries: Vec<(String, Arc<Value>)> = listing
+        let mut entries: Vec<(String, Entry)> = listing
             .entries
             .into_iter()
             .map(|(key, entry)| {
                 let spread = everywhere && !key.namespace.is_empty();
                 let place = if spread { format!("{}/{}", key.namespace, key.name) } else { key.name };
-                (place, entry.object)
+                (place, entry)
             })
             .collect();
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         if let At::Continue(token) = &options.at {
             entries.retain(|(place, _)| token.includes(place));
         }
-        entries.retain(|(_, object)| filter.selects(object));
+        entries.retain(|(_, entry)| filter.selects(&entry.object));
         let cut = limit.filter(|limit| *limit < entries.len());
         let next = cut.map(|limit| Continue::after(listing.revision, &entries[limit - 1].0));
         let remaining = cut.filter(|_| !filter.is_selective()).map(|limit| entries.len() - limit);
         entries.truncate(cut.unwrap_or(entries.len()));
-        let objects = entries.into_iter().map(|(_, object)| object).collect();
-        Ok(Page { revision: listing.revision, objects, next, remaining })
+        let entries = entries.into_iter().map(|(_, entry)| entry).collect();
+        Ok(Page { revision: listing.revision, entries, next, remaining })
     }
 }

@@ -55,9 +55,9 @@ impl MemoryStore {
             let entry = Entry::new(revision, Arc::new(at_revision(object, revision)));
             let effect = if gone { Effect::Deleted(entry.clone()) } else { Effect::Put(entry.clone()) };
             table.apply(Change { revision, key, previous, effect });
+            table.wake(&self.signal, revision - 1);
             entry
         };
-        self.signal.raise();
         Ok(entry)
     }
 }

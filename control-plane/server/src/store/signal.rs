@@ -1,15 +1,32 @@
 //! A wake-up for whoever follows the store: no queue, no value, no runtime. Listeners keep their own cursor and look again.
+//!
+//! A listener may care for one topic only (a resource): what happens elsewhere does not wake it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 #[derive(Debug, Default)]
 struct State {
+    /// Times that everyone was woken.
+    everyone: u64,
+    /// Times that something happened at all.
     raised: u64,
+    /// Times that something happened, by topic.
+    topics: BTreeMap<String, u64>,
     next: u64,
-    wakers: BTreeMap<u64, Waker>,
+    wakers: BTreeMap<u64, (Option<String>, Waker)>,
+}
+
+impl State {
+    /// Rises whenever a listener of this topic (of all of them, without one) has something to look at.
+    fn count(&self, topic: Option<&str>) -> u64 {
+        match topic {
+            None => self.raised,
+            Some(topic) => self.everyone + self.topics.get(topic).copied().unwrap_or(0),
+        }
+    }
 }
 
 /// Wakes all its [`Listener`]s when raised.
@@ -28,16 +45,51 @@ impl Signal {
         let wakers = {
             let mut state = self.state();
             state.raised += 1;
+            state.everyone += 1;
             std::mem::take(&mut state.wakers)
         };
-        wakers.into_values().for_each(Waker::wake);
+        wakers.into_values().for_each(|(_, waker)| waker.wake());
+    }
+
+    /// Wakes the listeners of these topics, and those of all topics.
+    pub fn raise_for<'a>(&self, topics: impl IntoIterator<Item = &'a str>) {
+        let woken: Vec<Waker> = {
+            let mut state = self.state();
+            state.raised += 1;
+            let mut raised = BTreeSet::new();
+            for topic in topics {
+                raised.insert(topic);
+                match state.topics.get_mut(topic) {
+                    Some(count) => *count += 1,
+                    None => {
+                        state.topics.insert(topic.to_owned(), 1);
+                    }
+                }
+            }
+            let concerned =
+                |topic: &Option<String>| topic.as_deref().is_none_or(|topic| raised.contains(topic));
+            let ids: Vec<u64> =
+                state.wakers.iter().filter(|(_, (topic, _))| concerned(topic)).map(|(id, _)| *id).collect();
+            ids.iter().filter_map(|id| state.wakers.remove(id)).map(|(_, waker)| waker).collect()
+        };
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// A new listener, which has seen everything up to now.
     pub fn listen(self: &Arc<Self>) -> Listener {
+        self.listener(None)
+    }
+
+    /// As [`Self::listen`], for one topic.
+    pub fn listen_to(self: &Arc<Self>, topic: &str) -> Listener {
+        self.listener(Some(topic.to_owned()))
+    }
+
+    fn listener(self: &Arc<Self>, topic: Option<String>) -> Listener {
         let mut state = self.state();
         state.next += 1;
-        Listener { signal: Arc::clone(self), id: state.next, seen: state.raised }
+        let seen = state.count(topic.as_deref());
+        Listener { signal: Arc::clone(self), id: state.next, topic, seen }
     }
 }
 
@@ -46,6 +98,7 @@ impl Signal {
 pub struct Listener {
     signal: Arc<Signal>,
     id: u64,
+    topic: Option<String>,
     seen: u64,
 }
 
@@ -53,11 +106,12 @@ impl Listener {
     /// Ready when the signal was raised since the last time this was ready; otherwise wakes `context` when it is.
     pub fn poll_raised(&mut self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.signal.state();
-        if state.raised != self.seen {
-            self.seen = state.raised;
+        let count = state.count(self.topic.as_deref());
+        if count != self.seen {
+            self.seen = count;
             return Poll::Ready(());
         }
-        state.wakers.insert(self.id, context.waker().clone());
+        state.wakers.insert(self.id, (self.topic.clone(), context.waker().clone()));
         Poll::Pending
     }
 
@@ -89,6 +143,25 @@ mod tests {
         assert_eq!(first.raised().now_or_never(), None);
         assert_eq!(second.raised().now_or_never(), Some(()));
         assert_eq!(signal.listen().raised().now_or_never(), None);
+    }
+
+    #[test]
+    fn a_listener_of_a_topic_hears_of_it_and_of_what_is_for_everyone() {
+        let signal = Arc::new(Signal::default());
+        let (mut pods, mut nodes, mut all) =
+            (signal.listen_to("pods"), signal.listen_to("nodes"), signal.listen());
+        let mut heard = |pods: &mut Listener| {
+            [pods, &mut nodes, &mut all].map(|listener| listener.raised().now_or_never().is_some())
+        };
+        assert_eq!(heard(&mut pods), [false, false, false]);
+        signal.raise_for(["pods", "leases"]);
+        assert_eq!(heard(&mut pods), [true, false, true]);
+        assert_eq!(heard(&mut pods), [false, false, false]);
+        signal.raise();
+        assert_eq!(heard(&mut pods), [true, true, true]);
+        signal.raise_for(["pods"]);
+        assert_eq!(signal.listen_to("pods").raised().now_or_never(), None);
+        assert_eq!(heard(&mut pods), [true, false, true]);
     }
 
     #[test]

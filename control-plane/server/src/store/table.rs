@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Change, Effect, Entry, Expect, Key, Listing, Scope, StoreError};
+use super::{Change, Effect, Entry, Expect, Key, Listing, Scope, Signal, StoreError};
+
+/// About so many bytes of objects are remembered at most, however few the changes that made them.
+const HISTORY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Objects, the current revision, and the last writes.
 #[derive(Debug)]
@@ -17,15 +20,29 @@ pub(super) struct Table {
     objects: BTreeMap<Key, Entry>,
     revision: u64,
     history: VecDeque<Arc<Change>>,
+    /// About how many bytes each remembered change takes, and all together.
+    sizes: VecDeque<usize>,
+    remembered_bytes: usize,
     capacity: usize,
     /// The oldest revision whose successors are all in the history.
     oldest: u64,
+    /// The revision at which all followers were last woken, whatever they follow.
+    woken: u64,
 }
 
 impl Table {
     /// A table that stands at `revision` with these objects and no history yet.
     pub fn new(revision: u64, objects: BTreeMap<Key, Entry>, capacity: usize) -> Self {
-        Self { objects, revision, history: VecDeque::new(), capacity: capacity.max(1), oldest: revision }
+        Self {
+            objects,
+            revision,
+            history: VecDeque::new(),
+            sizes: VecDeque::new(),
+            remembered_bytes: 0,
+            capacity: capacity.max(1),
+            oldest: revision,
+            woken: revision,
+        }
     }
 
     pub fn revision(&self) -> u64 {
@@ -39,6 +56,19 @@ impl Table {
 
     pub fn get(&self, key: &Key) -> Option<&Entry> {
         self.objects.get(key)
+    }
+
+    /// Wakes who follows the resources that were written since `before`; and everyone from time to time, so that no cursor
+    /// falls out of the history only because nothing of its resource happened.
+    pub fn wake(&mut self, signal: &Signal, before: u64) {
+        let oldest = self.oldest;
+        if self.woken <= oldest + (self.revision - oldest) / 2 {
+            self.woken = self.revision;
+            signal.raise();
+        } else {
+            let written = self.history.iter().rev().take_while(|change| change.revision > before);
+            signal.raise_for(written.map(|change| change.key.resource.as_str()));
+        }
     }
 
     pub fn changes(&self, after: u64) -> Result<Vec<Arc<Change>>, StoreError> {
@@ -98,10 +128,16 @@ impl Table {
                 self.objects.remove(&change.key);
             }
         }
-        if self.history.len() == self.capacity {
+        let (Effect::Put(entry) | Effect::Deleted(entry)) = &change.effect;
+        let size = weight(&entry.object);
+        self.sizes.push_back(size);
+        self.remembered_bytes += size;
+        self.history.push_back(Arc::new(change));
+        while self.history.len() > self.capacity
+            || self.remembered_bytes > HISTORY_BYTES && self.history.len() > 1
+        {
             self.forget();
         }
-        self.history.push_back(Arc::new(change));
     }
 
     /// Everything up to `revision` is in.
@@ -111,11 +147,11 @@ impl Table {
 
     /// Forgets the oldest revision of the history, with all that was written at it.
     fn forget(&mut self) {
-        if let Some(first) = self.history.pop_front() {
-            self.oldest = first.revision;
-            while self.history.front().is_some_and(|next| next.revision == self.oldest) {
-                self.history.pop_front();
-            }
+        let Some(first) = self.history.front().map(|first| first.revision) else { return };
+        self.oldest = first;
+        while self.history.front().is_some_and(|next| next.revision == first) {
+            self.history.pop_front();
+            self.remembered_bytes -= self.sizes.pop_front().unwrap_or_default();
         }
     }
 }

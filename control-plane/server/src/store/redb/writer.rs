@@ -150,9 +150,11 @@ impl Writer {
 
     fn take_in(&self, changes: Vec<Change>) {
         let mut table = self.shared.table();
+        let before = table.revision();
         changes.into_iter().for_each(|change| table.apply(change));
-        drop(table);
-        self.shared.signal.raise();
+        if table.revision() > before {
+            table.wake(&self.shared.signal, before);
+        }
     }
 
     /// Opens the file where it is not open, and settles what became of the batch that failed.
