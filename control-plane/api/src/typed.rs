@@ -39,6 +39,9 @@ pub(crate) fn read(entry: &'static Type, node: Node, any_quantity: bool) -> Resu
     }
 }
 
+/// More unknown and repeated fields are not told of.
+const MOST_PROBLEMS: usize = 100;
+
 struct Reader {
     any_quantity: bool,
     problems: Vec<String>,
@@ -195,8 +198,15 @@ impl Reader {
         self.path.push_str(key);
     }
 
+    /// Notes a problem, once and within reason, as Go's decoder does.
     fn note(&mut self, what: &str) {
-        self.problems.push(format!("{what} field \"{}\"", self.path));
+        if self.problems.len() >= MOST_PROBLEMS {
+            return;
+        }
+        let problem = format!("{what} field \"{}\"", self.path);
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
     }
 
     fn quantity(&mut self, node: Node) -> Read {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use control_plane::config::{
-    Admission, BadValue, Config, Controllers, Dialect, Etcd, SchedulerProfile, StoreKind, Timing, address,
-    dialect, duration,
+    Admission, AuditLevel, BadValue, Config, Controllers, Dialect, Etcd, LogFormat, SchedulerProfile,
+    StoreKind, Timing, address, dialect, duration,
 };
 use control_plane::store::DEFAULT_HISTORY;
 
@@ -108,6 +108,20 @@ pub struct Flags {
     /// Admission plugins to switch off: ServiceAccount, DefaultTolerationSeconds, NodeRestriction.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     disable_admission: Vec<Admission>,
+    /// How the log on standard error is written: text or json. The variable CONTROL_PLANE_LOG chooses what is said
+    /// (info; debug shows every request).
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// Append an audit.k8s.io/v1 event for each request to this file, - for standard output. SIGHUP opens it again.
+    #[arg(long, value_name = "FILE")]
+    audit_log_path: Option<PathBuf>,
+    /// How much of each request is audited: none, metadata, request or request-response. Bodies of Secrets and tokens
+    /// never are. With a path, metadata unless said otherwise.
+    #[arg(long, value_name = "LEVEL")]
+    audit_level: Option<AuditLevel>,
+    /// How long a client may take for the head of a request, for its body, and for taking what it is sent.
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration)]
+    client_timeout: Duration,
     /// How often pending pods are tried again.
     #[arg(long, value_name = "D", default_value = "3s", value_parser = duration)]
     reconcile_interval: Duration,
@@ -167,6 +181,10 @@ impl Flags {
             default_scheduler_profile: self.default_scheduler_profile,
             controllers: self.controllers,
             disable_admission: self.disable_admission.into_iter().collect(),
+            log_format: self.log_format,
+            audit_log_path: self.audit_log_path,
+            audit_level: self.audit_level,
+            client_timeout: self.client_timeout,
             reconcile_interval: self.reconcile_interval,
             node_monitor_period: self.node_monitor_period,
             not_ready_timeout: self.not_ready_timeout,

@@ -15,6 +15,8 @@ pub use control_plane_api::decode::Dialect;
 
 pub use self::etcd::Etcd;
 pub use crate::leadership::Timing;
+pub use crate::observe::LogFormat;
+pub use crate::observe::audit::AuditLevel;
 
 /// Everything that can be chosen about a control plane.
 #[derive(Clone, Debug)]
@@ -79,6 +81,14 @@ pub struct Config {
     pub eviction_timeout: Duration,
     /// W: how often workload controllers make a pass (DEPL-01).
     pub controller_period: Duration,
+    /// How the log is written.
+    pub log_format: LogFormat,
+    /// Where audit events go; `-` is standard output.
+    pub audit_log_path: Option<PathBuf>,
+    /// How much is audited; absent for metadata where there is a path.
+    pub audit_level: Option<AuditLevel>,
+    /// How long a client may take for a request's head, for its body, and for taking its answer.
+    pub client_timeout: Duration,
     /// How many writes are remembered for watches.
     pub watch_history: usize,
 }
@@ -117,6 +127,10 @@ impl Default for Config {
             not_ready_timeout: Duration::from_secs(15),
             eviction_timeout: Duration::from_secs(300),
             controller_period: Duration::from_secs(1),
+            log_format: LogFormat::Text,
+            audit_log_path: None,
+            audit_level: None,
+            client_timeout: Duration::from_secs(30),
             watch_history: crate::store::DEFAULT_HISTORY,
         }
     }
@@ -147,6 +161,12 @@ impl Config {
         if self.default_scheduler_profile == SchedulerProfile::Upstream {
             return refuse(
                 "this version has the scheduler profile kube32 only: leave --default-scheduler-profile out"
+                    .into(),
+            );
+        }
+        if self.audit_log_path.is_none() && self.audit_level.is_some_and(|level| level != AuditLevel::None) {
+            return refuse(
+                "--audit-level needs a place to write to: give --audit-log-path FILE, or - for standard output"
                     .into(),
             );
         }
@@ -223,6 +243,13 @@ pub(crate) fn is_node_name(text: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadValue(String);
+
+impl BadValue {
+    /// A refusal in these words.
+    pub fn new(message: String) -> Self {
+        Self(message)
+    }
+}
 
 /// `--store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -531,6 +558,7 @@ mod tests {
         check(Config { etcd: certfile, ..on_etcd("http://127.0.0.1:2379") }, "--etcd-keyfile");
         let slow = Timing { retry_period: Duration::from_secs(10), ..Timing::default() };
         check(Config { election: slow, ..on_etcd("http://127.0.0.1:2379") }, "--leader-elect-retry-period");
+        check(Config { audit_level: Some(AuditLevel::Request), ..safe.clone() }, "--audit-log-path");
         let open = Config { listen: everywhere, allow_insecure_bind: true, ..safe };
         assert_eq!(open.check(), Ok(()));
     }

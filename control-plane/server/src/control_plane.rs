@@ -19,6 +19,7 @@ use crate::auth::{Credentials, Tokens, User, rbac};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::leadership::Leadership;
+use crate::observe::audit::{Audit, AuditLevel, AuditSink};
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Controllers, Reflector};
@@ -213,6 +214,11 @@ impl ControlPlane {
             })
             .await;
         }
+    }
+
+    /// Records requests from here on. Only the first call counts.
+    pub fn audit_to(&self, level: AuditLevel, sink: Arc<dyn AuditSink>) {
+        drop(self.service.audit_log.set(Audit { level, sink }));
     }
 
     /// What is counted, for whoever serves this control plane.

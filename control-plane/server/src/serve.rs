@@ -2,7 +2,10 @@
 //!
 //! Exit codes: 0 after SIGTERM or SIGINT, 2 for anything that a person has to put right first.
 
-use std::convert::Infallible;
+mod connection;
+mod halves;
+mod limits;
+
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
@@ -10,20 +13,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use bytes::BytesMut;
-use http::{Request, Response};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt;
 
+use self::connection::{Visit, connection, prepare};
+use self::limits::{BodyRoom, Peers};
 use crate::auth::accounts::{Issuer, Keys};
 use crate::auth::{Credentials, Secrets, Tokens};
 use crate::clock::{Clock, SystemClock, within};
@@ -31,16 +27,16 @@ use crate::config::{Config, Controller, Etcd, StoreKind};
 use crate::control_plane::{ControlPlane, Elected};
 use crate::kubeconfig;
 use crate::leadership::Candidate;
+use crate::observe::audit::{AuditFile, AuditLevel};
+use crate::observe::start_log;
 use crate::random::Random;
 use crate::store::{EtcdStore, MemoryStore, RedbStore, Store, TlsFiles};
 use crate::tls::{self, Clients, Peer};
 
-/// A client has so long for the head of a request, and again for its body.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// A client has so long for a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Open connections at most.
-const CONNECTIONS: u32 = 2048;
+/// After a connection that could not be accepted, the next one is waited for so long at least.
+const PAUSE: Duration = Duration::from_millis(50);
 /// At the end, answers under way have so long.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -52,14 +48,7 @@ pub fn fail(problem: &dyn Display) -> ExitCode {
 
 /// Runs until a signal asks for the end.
 pub fn run(config: Config) -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("CONTROL_PLANE_LOG")
-                .unwrap_or_else(|_| "info".into()),
-        )
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .init();
+    start_log(config.log_format);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("no threads to run on: {error}")),
@@ -80,6 +69,8 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     config.check()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let connections = limits::connections();
     kubeconfig::prepare(&config.data_dir)?;
     let tokens = tokens(&config)?;
     let listener = TcpListener::bind(config.listen).await;
@@ -121,6 +112,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     }
 
     plane.metrics().watch_process();
+    let audit = audit_log(&config, &plane)?;
     let (ending, ended) = watch::channel(false);
     let mut reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock), ended.clone()));
     let electing = candidate.map(|mut candidate| {
@@ -130,16 +122,20 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
             candidate
         })
     });
-    let room = Arc::new(Semaphore::new(CONNECTIONS as usize));
+    let room = Arc::new(Semaphore::new(usize::try_from(connections)?));
+    let (peers, bodies) = (Peers::new(connections), BodyRoom::default());
+    let patience = config.client_timeout;
+    let door = |tls| {
+        let (peers, bodies) = (Arc::clone(&peers), bodies.clone());
+        Arc::new(Door { tls, clock: Arc::clone(&shared), peers, bodies, patience, plane: plane.clone() })
+    };
     let mut said = format!("control-plane: serving on {scheme}://{address}\n");
     if let Some(plain) = plain {
         said += &format!("control-plane: plain HTTP on http://{}\n", plain.local_addr()?);
-        let door = Arc::new(Door { tls: None, clock: Arc::clone(&shared) });
-        tokio::spawn(accept(plain, door, plane.clone(), Arc::clone(&room), ended.clone()));
+        tokio::spawn(accept(plain, door(None), Arc::clone(&room), ended.clone()));
     }
     let tls = identity.as_ref().map(|identity| (identity.acceptor.clone(), identity.clients.clone()));
-    let door = Arc::new(Door { tls, clock: Arc::clone(&shared) });
-    let accepting = tokio::spawn(accept(listener, door, plane.clone(), Arc::clone(&room), ended));
+    let mut accepting = tokio::spawn(accept(listener, door(tls), Arc::clone(&room), ended));
     let server = kubeconfig::Server {
         url: &format!("{scheme}://{}", reachable(address)),
         trust: identity.as_ref().map_or("", |identity| &identity.trust),
@@ -150,12 +146,22 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     // Whoever started us may have closed our output; that is no reason to end.
     drop(out.write_all(said.as_bytes()).and_then(|()| out.flush()));
 
-    tokio::select! {
-        biased;
-        _ = terminate.recv() => tracing::info!("SIGTERM: ending"),
-        _ = interrupt.recv() => tracing::info!("SIGINT: ending"),
-        ended = &mut reconciling => anyhow::bail!("the controllers ended: {ended:?}"),
-        ended = accepting => anyhow::bail!("the listener ended: {ended:?}"),
+    loop {
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => {
+                tracing::info!("SIGTERM: ending");
+                break;
+            }
+            _ = interrupt.recv() => {
+                tracing::info!("SIGINT: ending");
+                break;
+            }
+            // Whoever has moved the audit log away wants a new one.
+            _ = hangup.recv() => audit.iter().for_each(|audit| audit.reopen()),
+            ended = &mut reconciling => anyhow::bail!("the controllers ended: {ended:?}"),
+            ended = &mut accepting => anyhow::bail!("the listener ended: {ended:?}"),
+        }
     }
     // The controllers decide nothing more (NODE-11: whoever comes next gives each node a full lease), answers under
     // way are finished, and watches end as they do when their time is up.
@@ -166,8 +172,11 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         electing.await?.release().await;
     }
     plane.end_watches();
-    if within(GRACE, room.acquire_many(CONNECTIONS)).await.is_none() {
+    if within(GRACE, room.acquire_many(connections)).await.is_none() {
         tracing::warn!("some clients were still reading");
+    }
+    if let Some(audit) = audit {
+        let _: Option<()> = within(GRACE, audit.drained()).await;
     }
     Ok(())
 }
@@ -252,6 +261,17 @@ fn candidate(
     Some(Candidate::new(Arc::clone(etcd), Arc::clone(clock), config.election, me, random.uid()))
 }
 
+/// The audit log that the flags ask for, from here on in use.
+fn audit_log(config: &Config, plane: &ControlPlane) -> anyhow::Result<Option<Arc<AuditFile>>> {
+    let level = config.audit_level.unwrap_or(AuditLevel::Metadata);
+    let Some(path) = config.audit_log_path.as_ref().filter(|_| level != AuditLevel::None) else {
+        return Ok(None);
+    };
+    let audit = Arc::new(AuditFile::open(path, plane.metrics())?);
+    plane.audit_to(level, audit.clone());
+    Ok(Some(audit))
+}
+
 /// The one task that runs the controllers: whenever something changed, and whenever something is due. It ends
 /// between two passes, never inside one, so that a write and its event stay together.
 async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>, mut ended: watch::Receiver<bool>) {
@@ -277,6 +297,10 @@ async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>, mut ended: watc
 struct Door {
     tls: Option<(TlsAcceptor, Clients)>,
     clock: Arc<dyn Clock>,
+    peers: Arc<Peers>,
+    bodies: BodyRoom,
+    patience: Duration,
+    plane: ControlPlane,
 }
 
 impl Door {
@@ -288,9 +312,15 @@ impl Door {
         router: axum::Router,
         ended: watch::Receiver<bool>,
     ) {
-        drop(stream.set_nodelay(true));
+        let metrics = Arc::clone(self.plane.metrics());
+        let Some(_place) = self.peers.enter(from.ip()) else {
+            metrics.connections_refused.with_label_values(&["peer_has_half"]).inc();
+            return;
+        };
+        prepare(&stream, self.patience);
+        let visit = Visit { from, router, metrics, bodies: self.bodies.clone(), patience: self.patience };
         let Some((acceptor, clients)) = &self.tls else {
-            return connection(stream, Peer::None, router, ended).await;
+            return connection(stream, Peer::None, visit, ended).await;
         };
         let stream = match within(HANDSHAKE, acceptor.accept(stream)).await {
             Some(Ok(stream)) => stream,
@@ -308,18 +338,18 @@ impl Door {
         if let Peer::Refused(why) = &peer {
             tracing::warn!(%from, "a client's certificate was refused: {why}");
         }
-        connection(stream, peer, router, ended).await;
+        connection(stream, peer, visit, ended).await;
     }
 }
 
 async fn accept(
     listener: TcpListener,
     door: Arc<Door>,
-    plane: ControlPlane,
     room: Arc<Semaphore>,
     mut ended: watch::Receiver<bool>,
 ) {
-    let router = plane.router();
+    let router = door.plane.router();
+    let open = door.plane.metrics().connections.clone();
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let accepted = tokio::select! {
@@ -333,78 +363,39 @@ async fn accept(
         match accepted {
             Ok((stream, from)) => {
                 let (door, router, ended) = (Arc::clone(&door), router.clone(), ended.clone());
+                let open = open.clone();
                 tokio::spawn(async move {
+                    let open = Counted::one_more(open);
                     door.enter(stream, from, router, ended).await;
-                    drop(place);
+                    drop((place, open));
                 });
             }
             // Out of file descriptors, or a client that gave up: the next one may do better.
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
-                tokio::task::yield_now().await;
+                let _: Option<()> = within(PAUSE, std::future::pending()).await;
             }
         }
+    }
+}
+
+/// One more on a gauge, until it is dropped.
+struct Counted(prometheus::IntGauge);
+
+impl Counted {
+    fn one_more(gauge: prometheus::IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 
 /// Waits until the process is asked to end.
 async fn over(ended: &mut watch::Receiver<bool>) {
     drop(ended.wait_for(|ended| *ended).await);
-}
-
-async fn connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    peer: Peer,
-    router: axum::Router,
-    mut ended: watch::Receiver<bool>,
-) {
-    let peer = Arc::new(peer);
-    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Arc::clone(&peer));
-        answer(router.clone(), request)
-    });
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut serving = std::pin::pin!(serving);
-    let served = tokio::select! {
-        biased;
-        served = serving.as_mut() => served,
-        () = over(&mut ended) => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended early");
-    }
-}
-
-/// Takes the whole body first, within limits of size and time, so that no handler waits for a slow client.
-async fn answer(router: axum::Router, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    let (head, body) = request.into_parts();
-    // One byte more than is accepted, so that the handler sees what is too large and refuses it in Kubernetes' words.
-    let mut taken = BytesMut::new();
-    let complete = within(PATIENCE, async {
-        let mut body = std::pin::pin!(body);
-        while taken.len() <= crate::api::MAX_BODY
-            && let Some(frame) = body.frame().await
-        {
-            match frame.map(hyper::body::Frame::into_data) {
-                Ok(Ok(data)) => taken.extend_from_slice(&data),
-                // Trailers mean nothing here.
-                Ok(Err(_)) => {}
-                Err(_) => return false,
-            }
-        }
-        true
-    });
-    if complete.await == Some(true) {
-        return router.oneshot(Request::from_parts(head, Body::from(taken.freeze()))).await;
-    }
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
-    response.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
-    Ok(response)
 }

@@ -9,12 +9,14 @@ use control_plane_api::ApiError;
 use futures_util::FutureExt;
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body_util::{BodyExt, Collected};
 
 use super::handler::dispatch;
 use super::respond::Style;
 use super::{query, respond};
 use crate::auth::Action;
 use crate::observe::Observation;
+use crate::observe::audit::Written;
 use crate::service::Service;
 
 const AUDIT: &str = "audit-id";
@@ -34,12 +36,24 @@ async fn enter(service: &Arc<Service>, request: Request<Body>) -> Response<Body>
     let id = id_of(&head.headers).unwrap_or_else(|| service.audit.uid());
     let mut observation = Observation::begin(service, &head, &id);
     let style = Style::of(&head.headers, &query::parse(head.uri.query()));
+    let body = match &mut observation.record {
+        // Servers hand over bodies that are read already, so this waits for nobody.
+        Some(record) => {
+            record.body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+            Body::from(record.body.clone())
+        }
+        None => body,
+    };
     let request = Request::from_parts(head, body);
     // Locks are taken for whole steps and a step that panics leaves what it touched as it was, so the next request is safe.
     let answer = AssertUnwindSafe(dispatch(service, request, &mut observation.seen)).catch_unwind().await;
     let mut response = match answer {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => respond::refusal(&error, style),
+        Ok(Err(error)) => {
+            let response = respond::refusal(&error, style);
+            observation.seen.refusal = Some(error);
+            response
+        }
         Err(_) => {
             service.metrics.panics.inc();
             respond::error(&ApiError::internal("the request made the server panic; its log says where"))
@@ -56,10 +70,26 @@ async fn enter(service: &Arc<Service>, request: Request<Body>) -> Response<Body>
     }
     let watch = observation.seen.target.as_ref().is_some_and(|(_, action)| *action == Action::Watch);
     if watch && response.status().is_success() {
-        return response.map(|body| observation.stream(body));
+        let (head, body) = response.into_parts();
+        let (body, written) = observation.stream(body);
+        written_down(written).await;
+        return Response::from_parts(head, body);
     }
-    observation.answered(response.status().as_u16());
+    if let Some(record) = observation.record.as_mut().filter(|record| record.wants_answer(&observation.seen))
+    {
+        let (head, body) = response.into_parts();
+        record.answer = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        response = Response::from_parts(head, Body::from(record.answer.clone()));
+    }
+    written_down(observation.answered(response.status().as_u16())).await;
     response
+}
+
+/// Waits for the audit log, so that whoever has an answer finds its line.
+async fn written_down(written: Option<Written>) {
+    if let Some(written) = written {
+        written.await;
+    }
 }
 
 /// The id that the client gave its request, when it is one that can be given back.

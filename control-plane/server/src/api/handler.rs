@@ -53,12 +53,18 @@ pub async fn dispatch(
     seen: &mut Seen,
 ) -> Result<Response<Body>, ApiError> {
     let (head, body) = request.into_parts();
+    let query = query::parse(head.uri.query());
+    let route = Route::parse(head.uri.path());
+    // Before anyone is asked who they are: also refused credentials are refused for something.
+    if let Route::Resource(target) = &route
+        && let Some(action) = action(&head.method, target, &query)
+    {
+        seen.target = Some(((**target).clone(), action));
+    }
     let peer = head.extensions.get::<Arc<Peer>>();
     let user = service.authenticate(peer.map(AsRef::as_ref), &head.headers)?;
     seen.user = Some(user.clone());
-    let query = query::parse(head.uri.query());
     seen.dry_run = query::get(&query, "dryRun").is_some_and(|value| !value.is_empty());
-    let route = Route::parse(head.uri.path());
     let call = Call { user, head, query };
     if let Route::Resource(target) = route {
         return resource(service, &call, &target, body, seen).await;
@@ -135,7 +141,6 @@ async fn resource(
     let Some(action) = action(&call.head.method, target, &call.query) else {
         return Err(ApiError::method_not_allowed());
     };
-    seen.target = Some((target.clone(), action));
     let many = matches!(action, Action::List | Action::Watch | Action::DeleteCollection);
     let filter = many.then(|| filter(call, target)).transpose()?;
     let selected = filter.as_ref().and_then(|filter| filter.required("metadata.name"));

@@ -19,12 +19,14 @@ mod view;
 mod watch;
 mod write;
 
+pub use self::body::to_json;
 pub use self::continue_token::Continue;
 pub use self::entrance::router;
 pub use self::filter::Filter;
 pub use self::path::Target;
 pub use self::query::decode as percent_decoded;
 pub use self::query::{At, ListOptions};
+pub use self::respond::error as refusal;
 pub use self::watch::Watches;
 
 /// The largest body that is read, in bytes, as in Kubernetes.

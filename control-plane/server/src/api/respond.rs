@@ -125,13 +125,43 @@ pub fn watch_refused(error: &ApiError) -> Response<Body> {
     response(200, "application/json", WatchBody::refusal(error).into())
 }
 
-/// Adds what to warn of.
+/// Warnings together may have so many characters; where they have more, each is cut, and then they end.
+const ALL_WARNINGS: usize = 4096;
+/// What a warning is cut to.
+const CUT_WARNING: usize = 256;
+
+/// Adds what to warn of, within Kubernetes' limits.
 pub fn warn(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
+    let all: usize = warnings.iter().map(|warning| warning.chars().count()).sum();
+    let longest = if all > ALL_WARNINGS { CUT_WARNING } else { usize::MAX };
+    let mut written = 0;
     for warning in warnings {
+        if written >= ALL_WARNINGS {
+            break;
+        }
+        let warning: String = warning.chars().take(longest).collect();
+        written += warning.chars().count();
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             response.headers_mut().append(WARNING, value);
         }
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_cut_when_they_are_long_together() {
+        let warned = |warnings: &[String]| {
+            let response = warn(text(200, String::new()), warnings);
+            let values = response.headers().get_all(WARNING).iter();
+            values.map(|value| value.len() - "299 - \"\"".len()).collect::<Vec<_>>()
+        };
+        assert_eq!(warned(&["x".repeat(3_000), "y".repeat(1_000)]), [3_000, 1_000]);
+        assert_eq!(warned(&["x".repeat(4_000), "y".repeat(1_000), "z".into()]), [256, 256, 1]);
+        assert_eq!(warned(&vec!["x".repeat(1_000); 60_000]), [256; 16]);
+    }
 }

@@ -28,6 +28,9 @@ const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 /// So long before the end of a watch it gets its last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
+/// So many bytes of lines, and one more line, are made before the client has taken them: a slow one holds no more.
+const AT_ONCE: usize = 64 * 1024;
+
 #[derive(Debug)]
 struct Timer {
     end: Duration,
@@ -222,11 +225,14 @@ impl WatchBody {
         }
     }
 
-    /// Takes in what the history holds after the cursor.
-    fn catch_up(&mut self) {
+    /// Takes in what the history holds after the cursor, up to as much as is sent at once. Answers whether that was all.
+    fn catch_up(&mut self) -> bool {
         match self.store.changes(self.cursor) {
             Ok(changes) => {
                 for change in changes {
+                    if self.ready.len() >= AT_ONCE {
+                        return false;
+                    }
                     self.cursor = change.revision;
                     if let Some((kind, entry)) = self.subject.filter.transition(&change) {
                         self.entry(kind, &entry);
@@ -246,6 +252,7 @@ impl WatchBody {
                 self.done = true;
             }
         }
+        true
     }
 }
 
@@ -289,8 +296,7 @@ impl Body for WatchBody {
             // Listeners first: what happens from here on wakes this task.
             let raised =
                 self.timer.poll_raised(context).is_ready() | self.changes.poll_raised(context).is_ready();
-            if !self.done {
-                self.catch_up();
+            if !self.done && self.catch_up() {
                 let (bookmark, ended) = self.watches.take(self.id);
                 if bookmark && !self.done {
                     let bookmark = self.subject.view.bookmark(self.cursor, false);

@@ -12,16 +12,18 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use control_plane_api::ApiError;
 use http::{Method, Uri};
 use http_body::Frame;
 
+use super::audit::{AuditLevel, End, Record, Stage, Written};
 use crate::api::Target;
 use crate::auth::{Action, User};
 use crate::service::Service;
 
 /// The address that a request came from, as an extension of the request; absent where there is no socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer(pub IpAddr);
+pub struct Origin(pub IpAddr);
 
 /// What turns out about a request while it is answered.
 #[derive(Debug, Default)]
@@ -36,16 +38,29 @@ pub struct Seen {
     pub dry_run: bool,
     /// Whether it was allowed; absent until that is decided.
     pub allowed: Option<bool>,
+    /// Why, for the audit log; may be empty.
+    pub reason: String,
+    /// What a refusal says.
+    pub refusal: Option<ApiError>,
 }
 
 impl Seen {
-    /// Notes whether the request was allowed.
+    /// Notes whether the request was allowed, and why.
     ///
     /// # Errors
     /// The refusal, as it came.
-    pub fn decided<T, E>(&mut self, decision: Result<T, E>) -> Result<T, E> {
+    pub fn decided(&mut self, decision: Result<String, ApiError>) -> Result<(), ApiError> {
         self.allowed = Some(decision.is_ok());
-        decision
+        match decision {
+            Ok(why) => {
+                self.reason = why;
+                Ok(())
+            }
+            Err(refusal) => {
+                self.refusal = Some(refusal.clone());
+                Err(refusal)
+            }
+        }
     }
 }
 
@@ -104,6 +119,8 @@ pub struct Observation {
     /// The labels of a watch that is open.
     open: Option<Labels>,
     ended: bool,
+    /// What the audit log wants to know, where there is one.
+    pub record: Option<Record>,
 }
 
 impl Observation {
@@ -114,6 +131,9 @@ impl Observation {
             _ => "mutating",
         };
         service.metrics.inflight.with_label_values(&[kind]).inc();
+        let peer = head.extensions.get::<Origin>().map(|origin| origin.0);
+        let level = service.audit_log.get().map_or(AuditLevel::None, |audit| audit.level);
+        let record = (level > AuditLevel::None).then(|| Record::new(level, head, peer, service.clock.wall()));
         Self {
             service: Arc::clone(service),
             seen: Seen::default(),
@@ -124,27 +144,42 @@ impl Observation {
             kind,
             open: None,
             ended: false,
+            record,
         }
     }
 
-    /// The answer begins and goes on until its body ends: a watch.
-    pub fn stream(mut self, body: Body) -> Body {
+    /// The answer begins and goes on until its body ends: a watch. With the body comes the writing of the audit line.
+    pub fn stream(mut self, body: Body) -> (Body, Option<Written>) {
+        let written = self.audit(Stage::ResponseStarted, Some(200));
         self.service.metrics.inflight.with_label_values(&[self.kind]).dec();
         let labels = self.seen.labels(&self.method);
         self.service.metrics.long_running.with_label_values(&labels.0).inc();
         self.open = Some(labels);
-        Body::new(ObservedBody { body, observation: self })
+        (Body::new(ObservedBody { body, observation: self }), written)
     }
 
-    /// The answer is complete, with this code.
-    pub fn answered(mut self, code: u16) {
-        self.end(Some(code));
+    /// The answer is complete, with this code. What comes back is the writing of the audit line.
+    pub fn answered(mut self, code: u16) -> Option<Written> {
+        self.end(Some(code))
     }
 
-    fn end(&mut self, code: Option<u16>) {
+    fn audit(&self, stage: Stage, code: Option<u16>) -> Option<Written> {
+        let (record, audit) = (self.record.as_ref()?, self.service.audit_log.get()?);
+        self.service.metrics.audit_events.inc();
+        let end = End { id: &self.id, code, now: self.service.clock.wall() };
+        Some(audit.sink.write(record.line(&self.seen, stage, end)))
+    }
+
+    fn end(&mut self, code: Option<u16>) -> Option<Written> {
         if std::mem::replace(&mut self.ended, true) {
-            return;
+            return None;
         }
+        let written = self.audit(Stage::ResponseComplete, code);
+        self.count(code);
+        written
+    }
+
+    fn count(&self, code: Option<u16>) {
         let metrics = &self.service.metrics;
         let labels = match self.open {
             Some(labels) => {
@@ -158,10 +193,12 @@ impl Observation {
         };
         let took = self.service.clock.mono().saturating_sub(self.began);
         let user = self.seen.user.as_ref().map_or("", |user| &user.name);
-        let (method, uri, id) = (&self.method, &self.uri, &self.id);
+        // Not the authority: a URL can hold a password there.
+        let uri = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        let (method, id) = (&self.method, &self.id);
         let Some(code) = code else {
             metrics.aborted.inc();
-            tracing::debug!(target: "control_plane::requests", %method, %uri, user, id, ?took, "the client left before the answer");
+            tracing::debug!(target: "control_plane::requests", %method, uri, user, id, ?took, "the client left before the answer");
             return;
         };
         let text = code.to_string();
@@ -169,9 +206,9 @@ impl Observation {
         metrics.requests.with_label_values(&[a, b, c, d, e, f, g, h, text.as_str()]).inc();
         metrics.durations.with_label_values(&labels.0).observe(took.as_secs_f64());
         if code >= 500 {
-            tracing::warn!(target: "control_plane::requests", %method, %uri, user, code, id, ?took, "a request failed");
+            tracing::warn!(target: "control_plane::requests", %method, uri, user, code, id, ?took, "a request failed");
         } else {
-            tracing::debug!(target: "control_plane::requests", %method, %uri, user, code, id, ?took);
+            tracing::debug!(target: "control_plane::requests", %method, uri, user, code, id, ?took);
         }
     }
 }
@@ -180,7 +217,8 @@ impl Drop for Observation {
     fn drop(&mut self) {
         // A watch ends when its body is dropped, which is no failure.
         let code = self.open.map(|_| 200);
-        self.end(code);
+        // Nothing can be waited for here: the line is in the queue.
+        drop(self.end(code));
     }
 }
 

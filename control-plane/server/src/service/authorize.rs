@@ -56,9 +56,9 @@ impl Service {
     ///
     /// # Errors
     /// 403 in Kubernetes' words.
-    pub fn authorize(&self, user: &User, asked: &Asked<'_>) -> Result<(), ApiError> {
+    pub fn authorize(&self, user: &User, asked: &Asked<'_>) -> Result<String, ApiError> {
         match self.decide(user, &asked.attributes()) {
-            Decision::Allowed(_) => Ok(()),
+            Decision::Allowed(why) => Ok(why),
             Decision::Refused(why) => Err(asked.refusal(user, &why)),
         }
     }
@@ -67,9 +67,9 @@ impl Service {
     ///
     /// # Errors
     /// 403 in Kubernetes' words.
-    pub fn authorize_path(&self, user: &User, verb: &str, path: &str) -> Result<(), ApiError> {
+    pub fn authorize_path(&self, user: &User, verb: &str, path: &str) -> Result<String, ApiError> {
         match self.decide_path(user, verb, path) {
-            Decision::Allowed(_) => Ok(()),
+            Decision::Allowed(why) => Ok(why),
             Decision::Refused(why) => {
                 let mut refusal = ApiError::forbidden_path(&user.name, verb, path);
                 if !why.is_empty() {

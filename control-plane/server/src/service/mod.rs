@@ -15,7 +15,7 @@ pub use self::read::Page;
 pub use self::update::{Door, Written, absent, show};
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use control_plane_api::strategy::Context;
@@ -32,6 +32,7 @@ use crate::auth::{Credentials, Secrets, Tokens};
 use crate::clock::Clock;
 use crate::config::{Config, Controller};
 use crate::leadership::Leadership;
+use crate::observe::audit::Audit;
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Reflector, recorder};
@@ -72,6 +73,8 @@ pub struct Service {
     pub metrics: Arc<Metrics>,
     /// Signs of life, for health checks.
     pub vitals: Arc<Vitals>,
+    /// The audit log, once there is one.
+    pub audit_log: Arc<OnceLock<Audit>>,
     /// The open watches.
     pub watches: Arc<Watches>,
     /// Which scheduler profile serves which pods.
@@ -120,6 +123,7 @@ impl Service {
             secrets: Arc::new(credentials.secrets),
             metrics,
             vitals,
+            audit_log: Arc::default(),
             watches: Arc::default(),
             scheduler,
             scheduling: Arc::default(),

@@ -2,6 +2,7 @@
 //!
 //! Every request is polled once and must be answered then; that is part of what is tested.
 
+mod auditing;
 mod binding;
 mod deployments;
 mod identity;

@@ -59,7 +59,7 @@ fn requests_are_counted_by_verb_resource_scope_and_code() {
     check(&[r#"verb="POST""#, r#"scope="namespace""#, r#"dry_run="""#, r#"code="201""#], 1.0);
     check(&[r#"verb="POST""#, r#"dry_run="All""#, r#"code="201""#], 1.0);
     check(&[r#"group="apps""#, r#"subresource="scale""#, r#"code="404""#], 1.0);
-    check(&[r#"verb="GET""#, r#"resource="""#, r#"code="401""#], 1.0);
+    check(&[r#"verb="LIST""#, r#"resource="pods""#, r#"code="401""#], 1.0);
     let count = sample(&text, "apiserver_request_duration_seconds_count", &[pods]);
     assert!((count - 3.0).abs() < 0.5, "{text}");
     // The request for the metrics is itself under way.
@@ -235,6 +235,7 @@ fn controllers_that_stand_still_are_a_reason_to_be_restarted() {
 struct Failing {
     store: MemoryStore,
     failing: AtomicBool,
+    panicking: AtomicBool,
 }
 
 impl Failing {
@@ -246,6 +247,7 @@ impl Failing {
 
 impl Store for Failing {
     fn get<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Entry>> {
+        assert!(!self.panicking.load(Ordering::SeqCst), "a mistake in the server");
         self.store.get(key)
     }
 
@@ -303,7 +305,11 @@ impl Store for Failing {
 #[test]
 fn a_full_disk_is_not_ready_alive_and_over_by_itself_once_there_is_room() {
     let rig = Rig::new();
-    let store = Arc::new(Failing { store: MemoryStore::new(), failing: AtomicBool::new(false) });
+    let store = Arc::new(Failing {
+        store: MemoryStore::new(),
+        failing: AtomicBool::new(false),
+        panicking: AtomicBool::new(false),
+    });
     let config = Config { plain_http: true, no_auth: true, ..Config::default() };
     let plane = ControlPlane::open(config, Arc::clone(&store) as Arc<dyn Store>, rig.clock.clone(), 1);
     let plane = plane.now_or_never().unwrap().unwrap();
@@ -332,4 +338,35 @@ fn a_full_disk_is_not_ready_alive_and_over_by_itself_once_there_is_room() {
     plane.reconcile().now_or_never().unwrap();
     assert_eq!(call("GET", "/readyz", Body::empty()), (200, "ok".into()));
     assert_eq!(call("POST", "/api/v1/namespaces", namespace()).0, 201);
+}
+
+#[test]
+fn a_panic_is_an_answer_with_500_and_a_count_and_nothing_else() {
+    let rig = Rig::new();
+    let store = Failing { store: MemoryStore::new(), failing: false.into(), panicking: false.into() };
+    let store = Arc::new(store);
+    let config = Config { plain_http: true, no_auth: true, ..Config::default() };
+    let plane = ControlPlane::open(config, Arc::clone(&store) as Arc<dyn Store>, rig.clock.clone(), 1);
+    let plane = plane.now_or_never().unwrap().unwrap();
+    let get = |path: &str| {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = plane.router().oneshot(request).now_or_never().unwrap().unwrap();
+        let (head, body) = answer.into_parts();
+        let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
+        (head.status.as_u16(), head.headers, String::from_utf8(body.to_vec()).unwrap())
+    };
+    store.panicking.store(true, Ordering::SeqCst);
+    let (status, headers, text) = get("/api/v1/namespaces/default");
+    assert_eq!(status, 500);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&answer["kind"], &answer["reason"]), (&json!("Status"), &json!("InternalError")));
+    assert!(headers.contains_key("audit-id") && !text.contains("a mistake"), "{text}");
+    store.panicking.store(false, Ordering::SeqCst);
+    assert_eq!(get("/api/v1/namespaces/default").0, 200);
+    let (_, _, text) = get("/metrics");
+    assert!((sample(&text, "rigor_request_panics_total", &[]) - 1.0).abs() < 0.5, "{text}");
+    let inflight = sample(&text, "apiserver_current_inflight_requests", &[r#"request_kind="readOnly""#]);
+    assert!((inflight - 1.0).abs() < 0.5, "{text}");
+    let failed = sample(&text, "apiserver_request_total", &[r#"resource="namespaces""#, r#"code="500""#]);
+    assert!((failed - 1.0).abs() < 0.5, "{text}");
 }

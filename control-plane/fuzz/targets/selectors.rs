@@ -1,0 +1,4 @@
+//! The fuzz target `selectors`; what it does with its bytes stands in the library.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| control_plane_fuzz::selectors(data));

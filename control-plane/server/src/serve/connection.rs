@@ -1,0 +1,220 @@
+//! One connection: its requests are received within limits of size, time and memory, and answered.
+//!
+//! What a client does can end its own connection and nothing else. A client that takes too long is left: for a head or a body by
+//! a timer here, for data that it does not take, and for a peer that is gone, by the kernel's timers of the socket.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use control_plane_api::ApiError;
+use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tower::ServiceExt;
+
+use super::halves::{Busy, Halves};
+use super::limits::{BodyRoom, SMALL_BODY};
+use crate::api::{MAX_BODY, refusal};
+use crate::clock::within;
+use crate::observe::{Metrics, Origin};
+use crate::tls::Peer;
+
+/// The head of a request, in bytes; more is 431.
+const MAX_HEAD: usize = 64 * 1024;
+/// So much of a body that is too large is taken and thrown away, so that its sender gets to read the answer.
+const MAX_WASTE: usize = 64 * 1024 * 1024;
+/// An idle peer is asked after so long whether it is still there, and so often before it counts as gone.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
+
+/// Who is at the other end, and what serves them.
+#[derive(Clone)]
+pub struct Visit {
+    /// Where they come from.
+    pub from: SocketAddr,
+    /// What answers.
+    pub router: Router,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Room for large bodies, shared by all connections.
+    pub bodies: BodyRoom,
+    /// A client has so long for the head of a request, for its body, and for taking what it is sent.
+    pub patience: Duration,
+}
+
+impl Visit {
+    fn cut(&self, reason: &str) {
+        self.metrics.connections_refused.with_label_values(&[reason]).inc();
+    }
+}
+
+/// Sets the kernel's timers: a peer that takes nothing for `patience`, or is gone without a word, is left.
+pub fn prepare(stream: &TcpStream, patience: Duration) {
+    let (idle, interval, count) = KEEPALIVE;
+    let socket = stream.as_fd();
+    let millis = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+    // Sockets that take no such options, as in some sandboxes, serve all the same.
+    drop(stream.set_nodelay(true));
+    let _: Result<(), rustix::io::Errno> = sockopt::set_tcp_user_timeout(socket, millis);
+    let _: Result<(), rustix::io::Errno> = sockopt::set_socket_keepalive(socket, true);
+    let _: Result<(), rustix::io::Errno> = sockopt::set_tcp_keepidle(socket, idle);
+    let _: Result<(), rustix::io::Errno> = sockopt::set_tcp_keepintvl(socket, interval);
+    let _: Result<(), rustix::io::Errno> = sockopt::set_tcp_keepcnt(socket, count);
+}
+
+/// Serves a connection until its client or the process ends it.
+pub async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: Peer,
+    visit: Visit,
+    mut ended: watch::Receiver<bool>,
+) {
+    let peer = Arc::new(peer);
+    let (own, busy) = (visit.clone(), Busy::default());
+    let stream = Halves::new(stream, busy.clone());
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&peer));
+        request.extensions_mut().insert(Origin(own.from.ip()));
+        let (visit, busy) = (own.clone(), busy.clone());
+        // Before anything is waited for: the library looks for the end of the input right after this.
+        busy.begin();
+        async move {
+            let answer = answer(&visit, request).await;
+            busy.end();
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(visit.patience)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut serving = std::pin::pin!(serving);
+    let served = tokio::select! {
+        biased;
+        served = serving.as_mut() => served,
+        () = super::over(&mut ended) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = served {
+        let reason = match &error {
+            error if error.is_timeout() => "head_timeout",
+            error if error.is_parse_too_large() => "head_too_large",
+            error if error.is_parse() => "no_http",
+            error if error.is_incomplete_message() => "incomplete",
+            _ => "broken",
+        };
+        visit.cut(reason);
+        tracing::debug!(from = %visit.from, %error, "a connection ended early");
+    }
+}
+
+/// Takes the whole body first, within limits, so that no handler waits for a slow client.
+async fn answer(visit: &Visit, request: Request<Incoming>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let (body, room) = match within(visit.patience, receive(visit, &head.headers, body)).await {
+        Some(Ok(received)) => received,
+        Some(Err(NoBody::BrokeOff)) => {
+            visit.cut("body_broke_off");
+            return closing(&ApiError::bad_request("the body broke off"));
+        }
+        Some(Err(NoBody::NoRoom)) => {
+            return closing(&ApiError::internal("no room is left for bodies"));
+        }
+        None => {
+            visit.cut("body_timeout");
+            return closing(&ApiError::plain(408, "the request did not arrive in time"));
+        }
+    };
+    let changes = !matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let request = Request::from_parts(head, Body::from(body));
+    let answering = visit.router.clone().oneshot(request);
+    if !changes {
+        return infallible(answering.await);
+    }
+    // In a task of its own a change is finished also when its client hangs up: what belongs together is written together.
+    let answered = tokio::spawn(async move {
+        let answer = infallible(answering.await);
+        drop(room);
+        answer
+    });
+    answered.await.unwrap_or_else(|_| refusal(&ApiError::internal("the request could not be finished")))
+}
+
+fn infallible(answer: Result<Response<Body>, Infallible>) -> Response<Body> {
+    answer.unwrap_or_else(|never| match never {})
+}
+
+/// A refusal after which nothing more of the connection can be understood.
+fn closing(error: &ApiError) -> Response<Body> {
+    let mut response = refusal(error);
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+enum NoBody {
+    BrokeOff,
+    NoRoom,
+}
+
+/// The body, and the room that it takes. One that is too large becomes some other body that is too large, so that the handler
+/// refuses it in its turn, after whoever may not ask at all.
+async fn receive(
+    visit: &Visit,
+    headers: &http::HeaderMap,
+    body: Incoming,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), NoBody> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let mut room = None;
+    let mut taken = BytesMut::new();
+    let mut body = std::pin::pin!(body);
+    let waits = headers.contains_key(http::header::EXPECT);
+    if waits && announced.is_some_and(|length| length > MAX_BODY as u64) {
+        // It was asked whether to send it: no.
+        return Ok((oversized(), None));
+    }
+    while let Some(frame) = body.frame().await {
+        // Trailers mean nothing here.
+        let Ok(data) = frame.map_err(|_| NoBody::BrokeOff)?.into_data() else { continue };
+        let length = taken.len() + data.len();
+        if length > MAX_BODY {
+            drop(taken);
+            waste(body, length).await?;
+            return Ok((oversized(), None));
+        }
+        if length > SMALL_BODY && room.is_none() {
+            let announced = announced.and_then(|length| usize::try_from(length).ok()).unwrap_or(MAX_BODY);
+            room = Some(visit.bodies.take(announced.min(MAX_BODY)).await.ok_or(NoBody::NoRoom)?);
+        }
+        taken.extend_from_slice(&data);
+    }
+    Ok((taken.freeze(), room))
+}
+
+fn oversized() -> Bytes {
+    Bytes::from(vec![b' '; MAX_BODY + 1])
+}
+
+/// Reads on without keeping anything, up to a limit.
+async fn waste(mut body: std::pin::Pin<&mut Incoming>, mut length: usize) -> Result<(), NoBody> {
+    while length <= MAX_WASTE
+        && let Some(frame) = body.frame().await
+    {
+        length += frame.map_err(|_| NoBody::BrokeOff)?.into_data().map_or(0, |data| data.len());
+    }
+    Ok(())
+}
