@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use axum::Router;
 use control_plane_api::{decode, kinds};
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -242,12 +243,12 @@ const OWN_ADDRESS: &str = "10.96.0.1";
 
 /// Makes what is always there: the namespaces, and the service by which the API itself is found.
 async fn bootstrap(service: &Service) -> anyhow::Result<()> {
-    for name in NAMESPACES {
-        make(service, "namespaces", None, json!({"metadata": {"name": name}})).await?;
-    }
-    for class in control_plane_api::strategy::system_classes() {
-        make(service, "priorityclasses", None, class).await?;
-    }
+    // At once, so that a store which commits in groups takes them in few steps.
+    let namespaces =
+        NAMESPACES.iter().map(|name| make(service, "namespaces", None, json!({"metadata": {"name": name}})));
+    try_join_all(namespaces).await?;
+    let classes = control_plane_api::strategy::system_classes().into_iter();
+    try_join_all(classes.map(|class| make(service, "priorityclasses", None, class))).await?;
     let port = service.config.listen.port();
     let own = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
