@@ -292,6 +292,8 @@ pub fn is_protobuf(header: &str) -> bool {
 }
 
 #[cfg(test)]
+mod judge;
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
@@ -308,7 +310,7 @@ mod tests {
         vec![number << 3, value]
     }
 
-    fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+    pub(super) fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
         let type_meta = [bytes(1, api_version.as_bytes()), bytes(2, kind.as_bytes())].concat();
         [MAGIC.to_vec(), bytes(1, &type_meta), bytes(2, raw), bytes(3, b""), bytes(4, b"")].concat()
     }
