@@ -310,7 +310,7 @@ mod tests {
         vec![number << 3, value]
     }
 
-    pub(super) fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+    fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
         let type_meta = [bytes(1, api_version.as_bytes()), bytes(2, kind.as_bytes())].concat();
         [MAGIC.to_vec(), bytes(1, &type_meta), bytes(2, raw), bytes(3, b""), bytes(4, b"")].concat()
     }

@@ -187,14 +187,19 @@ fn judge<T: Message + Default + std::fmt::Debug>(api_version: &str, kind: &str) 
     for (id, field) in &filler.fields {
         let Some(above) = known.get(id) else {
             // Bytes are shown as numbers.
-            assert!(matches!(*field, "data" | "binaryData" | "caBundle" | "request" | "certificate"), "{kind}: {field}");
+            assert!(
+                matches!(*field, "data" | "binaryData" | "caBundle" | "request" | "certificate"),
+                "{kind}: {field}"
+            );
             continue;
         };
         let name = above.iter().rev().find(|name| !PARTS.contains(&name.as_str())).unwrap();
         assert_eq!(*name, plain(field), "{kind}: {above:?}");
     }
 
-    let body = [b"k8s\0".to_vec(), super::tests::envelope(api_version, kind, &written)[4..].to_vec()].concat();
+    let of = |number: u32, bytes: &[u8]| field_of(number, &(bytes.to_vec(), 2));
+    let type_meta = [of(1, api_version.as_bytes()), of(2, kind.as_bytes())].concat();
+    let body = [MAGIC.to_vec(), of(1, &type_meta), of(2, &written)].concat();
     let read = to_json(&body).unwrap();
     object["apiVersion"] = json!(api_version);
     object["kind"] = json!(kind);

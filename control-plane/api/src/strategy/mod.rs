@@ -32,6 +32,7 @@ use crate::status::{ApiError, Cause};
 
 pub use pod::{admit_service_account, service_account_missing};
 pub use priority::{admit_default_class, system_classes};
+pub use service::allocate as allocate_for_service;
 
 /// What the preparation of any object depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,6 +279,8 @@ fn finish(kind: &Kind, object: Value, causes: Vec<Cause>, context: &Context) -> 
 mod access_tests;
 #[cfg(test)]
 mod endpoints_tests;
+#[cfg(test)]
+mod service_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -54,16 +54,7 @@ pub(super) fn default_update(kind: &Kind, old: &Value, new: &mut Value) {
             json::object_mut(new, &["metadata", "labels"])
                 .insert("kubernetes.io/metadata.name".to_owned(), name);
         }
-        "services" => {
-            let external = json::text(new, &["spec", "type"]) == "ExternalName";
-            service::defaults(new);
-            let spec = json::object_mut(new, &["spec"]);
-            for field in ["clusterIP", "clusterIPs"] {
-                if let Some(value) = json::at(old, &["spec", field]).filter(|_| !external) {
-                    set_default(spec, field, value.clone());
-                }
-            }
-        }
+        "services" => service::default_update(old, new),
         "secrets" => {
             secret_data(new);
             if let Some(kind) = old.get("type") {

@@ -1,11 +1,15 @@
 //! Services: defaults, checks, and what an update may not change.
 
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
 use serde_json::{Value, json};
 
 use super::pod_spec::PORT;
-use super::{Identity, meta, names};
+use super::{Identity, go, meta, names};
 use crate::json::{self, set_default};
-use crate::status::{Cause, CauseReason, quote};
+use crate::kinds::Kind;
+use crate::status::{ApiError, Cause, CauseReason, quote};
 
 /// Fills in a new service.
 pub(super) fn create(object: &mut Value, identity: &Identity<'_>) {
@@ -54,6 +58,117 @@ pub(super) fn defaults(object: &mut Value) {
     }
 }
 
+/// Fills in an updated service from what it was: addresses stay, and so do ports of nodes that it still needs.
+pub(super) fn default_update(old: &Value, new: &mut Value) {
+    defaults(new);
+    let external = json::text(new, &["spec", "type"]) == "ExternalName";
+    let keeps_ports = uses_node_ports(old);
+    let needs_ports = uses_node_ports(new);
+    let spec = json::object_mut(new, &["spec"]);
+    for field in ["clusterIP", "clusterIPs"] {
+        if let Some(value) = json::at(old, &["spec", field]).filter(|_| !external) {
+            set_default(spec, field, value.clone());
+        }
+    }
+    if !keeps_ports {
+        return;
+    }
+    let before = json::list(old, &["spec", "ports"]);
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        let same =
+            before.iter().find(|was| was["port"] == port["port"] && was["protocol"] == port["protocol"]);
+        let had = same.and_then(|was| json::int(was, &["nodePort"])).unwrap_or(0);
+        let has = json::int(port, &["nodePort"]).unwrap_or(0);
+        let port = json::object_mut(port, &[]);
+        if needs_ports && has == 0 && had != 0 {
+            port.insert("nodePort".to_owned(), json!(had));
+        } else if !needs_ports && has == had {
+            port.remove("nodePort");
+        }
+    }
+}
+
+/// Whether nodes pass traffic on to the service at ports of their own.
+fn uses_node_ports(service: &Value) -> bool {
+    matches!(json::text(service, &["spec", "type"]), "NodePort" | "LoadBalancer")
+}
+
+/// Ports of nodes, and the network that services have their addresses in.
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
+const NETWORK: [u8; 2] = [10, 96];
+
+/// Gives a service the ports of nodes that it needs, and holds the address and ports that it asks for against those of
+/// the other services. `old` is what it was.
+///
+/// Errors: 422 for an address or port that is out of range or taken.
+pub fn allocate<'a>(
+    kind: &Kind,
+    service: &mut Value,
+    old: Option<&Value>,
+    all: impl Iterator<Item = &'a Value>,
+) -> Result<(), ApiError> {
+    let uid = json::text(service, &["metadata", "uid"]).to_owned();
+    let others: Vec<&Value> = all.filter(|other| json::text(other, &["metadata", "uid"]) != uid).collect();
+    let mut causes = Vec::new();
+    check_address(service, old, &others, &mut causes);
+    if uses_node_ports(service)
+        && service.pointer("/spec/allocateLoadBalancerNodePorts") != Some(&json!(false))
+    {
+        let ports = |service: &Value| -> Vec<i64> {
+            let ports = json::list(service, &["spec", "ports"]).iter();
+            ports.filter_map(|port| json::int(port, &["nodePort"])).filter(|port| *port != 0).collect()
+        };
+        let taken: BTreeSet<i64> = others.iter().flat_map(|other| ports(other)).collect();
+        let mut own: BTreeSet<i64> = ports(service).into_iter().collect();
+        let list = json::object_mut(service, &["spec"]).get_mut("ports").and_then(Value::as_array_mut);
+        for (index, port) in list.into_iter().flatten().enumerate() {
+            let field = format!("spec.ports[{index}].nodePort");
+            match json::int(port, &["nodePort"]).unwrap_or(0) {
+                0 => match NODE_PORTS.clone().find(|free| !taken.contains(free) && !own.contains(free)) {
+                    Some(free) => {
+                        own.insert(free);
+                        json::object_mut(port, &[]).insert("nodePort".to_owned(), json!(free));
+                    }
+                    None => return Err(ApiError::internal("failed to allocate a nodePort: range is full")),
+                },
+                asked if !NODE_PORTS.contains(&asked) => {
+                    let why =
+                        "provided port is not in the valid range. The range of valid ports is 30000-32767";
+                    causes.push(Cause::invalid(field, &json!(asked), why));
+                }
+                asked if taken.contains(&asked) => {
+                    causes.push(Cause::invalid(field, &json!(asked), "provided port is already allocated"));
+                }
+                _ => {}
+            }
+        }
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(kind, json::text(service, &["metadata", "name"]), causes))
+}
+
+fn check_address(service: &Value, old: Option<&Value>, others: &[&Value], causes: &mut Vec<Cause>) {
+    let of = |service: &Value| json::text(service, &["spec", "clusterIP"]).to_owned();
+    let address = of(service);
+    if matches!(address.as_str(), "" | "None") || old.map(of).as_ref() == Some(&address) {
+        return;
+    }
+    let inside = address.parse::<Ipv4Addr>().is_ok_and(|ip| ip.octets()[..2] == NETWORK);
+    let why = if !inside {
+        let range = "The range of valid IPs is 10.96.0.0/16";
+        format!(
+            "failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. {range}"
+        )
+    } else if others.iter().any(|other| of(other) == address) {
+        format!("failed to allocate IP {address}: provided IP is already allocated")
+    } else {
+        return;
+    };
+    causes.push(Cause::invalid_text("spec.clusterIPs", &go::strings(&[json!(address)]), &why));
+}
+
 /// Checks a service; its metadata is checked by the caller.
 pub(super) fn validate(object: &Value, causes: &mut Vec<Cause>) {
     let spec = object.get("spec").unwrap_or(&Value::Null);
@@ -96,6 +211,10 @@ pub(super) fn validate(object: &Value, causes: &mut Vec<Cause>) {
         let protocol = json::text(port, &["protocol"]);
         if !matches!(protocol, "SCTP" | "TCP" | "UDP") {
             causes.push(Cause::not_supported(format!("{path}.protocol"), protocol, &["SCTP", "TCP", "UDP"]));
+        }
+        if kind == "ClusterIP" && json::int(port, &["nodePort"]).is_some_and(|port| port != 0) {
+            let why = "may not be used when `type` is 'ClusterIP'";
+            causes.push(Cause::forbidden(format!("{path}.nodePort"), why));
         }
         match port.get("targetPort") {
             Some(Value::String(text)) => {

@@ -341,3 +341,130 @@ fn include_object_parameter() {
         "Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty"
     );
 }
+
+#[test]
+fn endpoints_and_slices() {
+    let at = "2026-11-29T12:10:19Z";
+    let address = |ip: &str| json!({"ip": ip});
+    let ready = json!([
+        {"metadata": meta("none", at)},
+        {"metadata": meta("waiting", at), "subsets": [{"notReadyAddresses": [address("10.1.1.1")], "ports": [{"port": 80}]}]},
+        {"metadata": meta("bare", at), "subsets": [{"addresses": [address("10.1.1.1"), address("10.1.1.2")]}]},
+        {"metadata": meta("many", at), "subsets": [
+            {"addresses": [address("10.1.1.1"), address("fd00::1")], "ports": [{"port": 80}, {"port": 81}]},
+        ]},
+    ]);
+    insta::assert_snapshot!(render("endpoints", ready), @r"
+    Name | Endpoints | Age
+    none | <none> | 10s
+    waiting |  | 10s
+    bare | 10.1.1.1,10.1.1.2 | 10s
+    many | 10.1.1.1:80,[fd00::1]:80,10.1.1.1:81 + 1 more... | 10s
+    ");
+    let slices = json!([
+        {"metadata": meta("none", at), "addressType": "IPv4", "endpoints": null, "ports": null},
+        {"metadata": meta("web", at), "addressType": "IPv4", "ports": [{"port": 80}, {"name": "x"}],
+         "endpoints": [{"addresses": ["10.1.1.1", "10.1.1.2"]}, {"addresses": ["10.1.1.3", "10.1.1.4"]}]},
+    ]);
+    insta::assert_snapshot!(render("endpointslices", slices), @r"
+    Name | AddressType | Ports | Endpoints | Age
+    none | IPv4 | <unset> | <unset> | 10s
+    web | IPv4 | 80,x | 10.1.1.1,10.1.1.2,10.1.1.3 + 1 more... | 10s
+    ");
+}
+
+#[test]
+fn roles_bindings_and_classes() {
+    let at = "2026-11-29T12:10:19Z";
+    insta::assert_snapshot!(render("clusterroles", json!([{"metadata": meta("view", at)}])), @r"
+    Name | Created At
+    view | 2026-11-29T12:10:19Z
+    ");
+    let binding = json!([{
+        "metadata": meta("b", at), "roleRef": {"kind": "ClusterRole", "name": "view"},
+        "subjects": [
+            {"kind": "User", "name": "a"}, {"kind": "User", "name": "b"}, {"kind": "Group", "name": "g"},
+            {"kind": "ServiceAccount", "name": "s", "namespace": "ns"},
+        ],
+    }]);
+    insta::assert_snapshot!(render("rolebindings", binding), @r"
+    Name | Role | Age | Users* | Groups* | ServiceAccounts*
+    b | ClusterRole/view | 10s | a, b | g | ns/s
+    ");
+    let class = json!([{"metadata": meta("high", at), "value": 1000, "preemptionPolicy": "Never"}]);
+    insta::assert_snapshot!(render("priorityclasses", class), @r"
+    Name | Value | Global-Default | Age | PreemptionPolicy
+    high | #1000 | #false | 10s | Never
+    ");
+}
+
+#[test]
+fn kinds_that_are_only_kept() {
+    let at = "2026-11-29T12:10:19Z";
+    insta::assert_snapshot!(render("ingresses", json!([{"metadata": meta("i", at)}])), @r"
+    Name | Age
+    i | 10s
+    ");
+    let budget = json!([{"metadata": meta("b", at), "spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}}]);
+    insta::assert_snapshot!(render("poddisruptionbudgets", budget), @r"
+    Name | Min Available | Max Unavailable | Allowed Disruptions | Age
+    b | 50% | N/A | #1 | 10s
+    ");
+    let scaler = json!([{
+        "metadata": meta("h", at),
+        "spec": {
+            "scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 1, "maxReplicas": 3,
+            "metrics": [
+                {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}},
+                {"type": "Object", "object": {"target": {"averageValue": "5"}}},
+                {"type": "Pods", "pods": {"target": {"averageValue": "1"}}},
+            ],
+        },
+        "status": {"currentReplicas": 2, "currentMetrics": [{"type": "Resource", "resource": {"current": {"averageUtilization": 7}}}]},
+    }]);
+    insta::assert_snapshot!(render("horizontalpodautoscalers", scaler), @r"
+    Name | Reference | Targets | MinPods | MaxPods | Replicas | Age
+    h | Deployment/web | cpu: 7%/80%, <unknown>/5 (avg) + 1 more... | 1 | #3 | #2 | 10s
+    ");
+    let quota = json!([{"metadata": meta("q", at), "status": {
+        "hard": {"limits.cpu": "2", "pods": "10", "requests.cpu": "1"}, "used": {"pods": "3"},
+    }}]);
+    insta::assert_snapshot!(render("resourcequotas", quota), @r"
+    Name | Age | Request | Limit
+    q | 10s | pods: 3/10, requests.cpu: 0/1 | limits.cpu: 0/2
+    ");
+    let claim = json!([
+        {"metadata": meta("c", at), "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}},
+        {"metadata": meta("d", at), "spec": {"volumeName": "v", "volumeMode": "Block"},
+         "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany", "ReadWriteOnce"]}},
+    ]);
+    insta::assert_snapshot!(render("persistentvolumeclaims", claim), @r"
+    Name | Status | Volume | Capacity | Access Modes | StorageClass | VolumeAttributesClass | Age | VolumeMode*
+    c | Pending |  |  |  | fast | <unset> | 10s | <unset>
+    d | Bound | v | 1Gi | RWO,RWX |  | <unset> | 10s | Block
+    ");
+    let volume = json!([{"metadata": meta("v", at), "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadOnlyMany"], "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": {"namespace": "ns", "name": "d"},
+    }, "status": {"phase": "Bound"}}]);
+    insta::assert_snapshot!(render("persistentvolumes", volume), @r"
+    Name | Capacity | Access Modes | Reclaim Policy | Status | Claim | StorageClass | VolumeAttributesClass | Reason | Age | VolumeMode*
+    v | 1Gi | ROX | Retain | Bound | ns/d |  | <unset> |  | 10s | <unset>
+    ");
+    let set = json!([{
+        "metadata": meta("s", at), "status": {"readyReplicas": 1},
+        "spec": {"replicas": 3, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
+    }]);
+    insta::assert_snapshot!(render("statefulsets", set), @r"
+    Name | Ready | Age | Containers* | Images*
+    s | 1/3 | 10s | c | i
+    ");
+    let cron = json!([{"metadata": meta("cj", at), "spec": {
+        "schedule": "* * * * *", "suspend": true,
+        "jobTemplate": {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "b"}]}}}},
+    }, "status": {"lastScheduleTime": "2026-11-29T12:10:00Z", "active": [{}]}}]);
+    insta::assert_snapshot!(render("cronjobs", cron), @r"
+    Name | Schedule | Timezone | Suspend | Active | Last Schedule | Age | Containers* | Images* | Selector*
+    cj | * * * * * | <none> | True | #1 | 29s | 10s | c | b | <none>
+    ");
+}

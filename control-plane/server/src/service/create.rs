@@ -107,8 +107,11 @@ impl Service {
                 cluster_ip: address.as_deref(),
                 classes: &classes,
             };
-            let prepared =
+            let mut prepared =
                 strategy::prepare_create(kind, namespace, object.clone(), &identity, &self.context())?;
+            if allocating.is_some() {
+                self.allocate(kind, &mut prepared, None)?;
+            }
             if !self.config.disable_admission.contains(&Admission::NodeRestriction) {
                 check_write(user, Action::Create, kind, None, None, Some(&prepared))?;
             }
@@ -128,6 +131,18 @@ impl Service {
         }
         drop(allocating);
         Err(taken.unwrap_or_else(|| ApiError::internal("no name could be generated")))
+    }
+
+    /// Gives a service what it needs of what all services share. The caller holds the lock `allocating`.
+    pub(super) fn allocate(
+        &self,
+        kind: &Kind,
+        service: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        let reflector = self.fresh();
+        let services = reflector.snapshot().list("services").map(|(_, service)| service.as_ref());
+        strategy::allocate_for_service(kind, service, old, services)
     }
 
     /// The priority classes that a new pod may name.

@@ -171,6 +171,11 @@ impl Service {
                 check_write(user, action, kind, subresource, Some(&entry.object), Some(&entry.object))?;
             }
             let (mut object, warnings) = make(&entry.object)?;
+            let own = kind.resource == "services" && subresource.is_none();
+            let _allocating = if own { Some(self.allocating.lock().await) } else { None };
+            if own {
+                self.allocate(kind, &mut object, Some(&entry.object))?;
+            }
             if kind.resource == "priorityclasses" {
                 let reflector = self.fresh();
                 let classes = reflector.snapshot().list(kind.resource).map(|(_, class)| class.as_ref());
