@@ -107,8 +107,12 @@ pub fn allocate<'a>(
     old: Option<&Value>,
     all: impl Iterator<Item = &'a Value>,
 ) -> Result<(), ApiError> {
-    let uid = json::text(service, &["metadata", "uid"]).to_owned();
-    let others: Vec<&Value> = all.filter(|other| json::text(other, &["metadata", "uid"]) != uid).collect();
+    let place = |service: &Value| {
+        ["namespace", "name"].map(|field| json::text(service, &["metadata", field]).to_owned())
+    };
+    // One of the same name is this one, or will refuse it by its name.
+    let own = place(service);
+    let others: Vec<&Value> = all.filter(|other| place(other) != own).collect();
     let mut causes = Vec::new();
     check_address(service, old, &others, &mut causes);
     if uses_node_ports(service)

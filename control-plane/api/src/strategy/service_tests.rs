@@ -13,7 +13,7 @@ fn service(spec: Value) -> Value {
 }
 
 fn allocated(mut service: Value, old: Option<&Value>, others: &[Value]) -> Result<Value, ApiError> {
-    service["metadata"]["uid"] = json!("own");
+    service["metadata"]["name"] = json!("s");
     allocate_for_service(kind("services"), &mut service, old, others.iter())?;
     Ok(service)
 }
@@ -26,7 +26,7 @@ fn port(service: &Value) -> i64 {
 fn node_ports_are_given_kept_and_taken_away() {
     let first = allocated(service(json!({"type": "NodePort"})), None, &[]).unwrap();
     assert_eq!(port(&first), 30_000);
-    let other = changed(&first, json!({"metadata": {"uid": "other"}}));
+    let other = changed(&first, json!({"metadata": {"name": "other"}}));
     let balanced = json!({"type": "LoadBalancer", "clusterIP": "10.96.0.8"});
     assert_eq!(port(&allocated(service(balanced), None, &[other]).unwrap()), 30_001);
     let open = json!({"type": "LoadBalancer", "allocateLoadBalancerNodePorts": false});
@@ -47,7 +47,7 @@ fn node_ports_are_given_kept_and_taken_away() {
 fn addresses_and_ports_that_cannot_be_had_are_refused() {
     let other = changed(
         &allocated(service(json!({"type": "NodePort"})), None, &[]).unwrap(),
-        json!({"metadata": {"uid": "o"}}),
+        json!({"metadata": {"name": "o"}}),
     );
     let refuse = |spec: Value, causes: &str| {
         let error = allocated(service(spec), None, std::slice::from_ref(&other)).unwrap_err();
@@ -72,7 +72,9 @@ fn addresses_and_ports_that_cannot_be_had_are_refused() {
     );
     assert!(allocated(service(json!({"clusterIP": "None"})), None, std::slice::from_ref(&other)).is_ok());
     let same = service(json!({"clusterIP": "10.96.0.9"}));
-    assert!(allocated(same.clone(), Some(&same), &[other]).is_ok());
+    assert!(allocated(same.clone(), Some(&same), std::slice::from_ref(&other)).is_ok());
+    // The store refuses a second one of the same name, in its own words.
+    assert!(allocated(same.clone(), None, &[same]).is_ok());
     let body = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "nodePort": 30_000}]}});
     let message = "Service \"s\" is invalid: spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'";
     refused(Dialect::Kube32, "services", body, 422, message);

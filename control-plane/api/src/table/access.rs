@@ -7,7 +7,7 @@ use super::format::{age, column, name_column};
 use super::{Printer, age_column, name};
 use crate::json;
 
-/// Roles, and limit ranges, are shown by the time they were made.
+/// Roles are shown by the time they were made.
 pub(super) fn roles() -> Printer {
     Printer {
         columns: vec![name_column(), column("Created At", "date", 0, "When the object was created")],
