@@ -50,6 +50,34 @@ fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+/// Many of them leave no memory behind.
+#[test]
+fn rejected_bodies_leave_no_memory_behind() {
+    let (_dir, plane) = start(&[]);
+    let big = map("big", &"x".repeat(4 * 1024 * 1024)).to_string();
+    let deep = format!("{}1{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    let once = |n: usize| {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let (admin, big, deep) = (plane.admin.clone(), &big, &deep);
+                scope.spawn(move || {
+                    for _ in 0..n {
+                        assert_eq!(admin.send("POST", MAPS, JSON, big.clone()).code, 413);
+                        assert_eq!(admin.send("POST", MAPS, JSON, deep.clone()).code, 400);
+                    }
+                });
+            }
+        });
+    };
+    once(3);
+    let before = resident(&plane);
+    once(25);
+    let after = resident(&plane);
+    println!("resident memory after 12 and 112 rejected pairs of bodies: {before} MiB, {after} MiB");
+    assert!(after < before + 64, "{before} MiB, then {after} MiB");
+    lives(&plane);
+}
+
 /// Deep JSON and YAML, in bodies and patches.
 #[test]
 fn deep_documents_are_refused() {
@@ -261,6 +289,20 @@ fn floods_of_headers_are_cut_off() {
         rest(&mut stream);
     }
     assert!(resident(&plane) < before + 64);
+    lives(&plane);
+}
+
+/// A client that has said all it wants to say and still listens gets its answer, every time.
+#[test]
+fn half_closed_clients_are_answered() {
+    let (_dir, plane) = start(&[]);
+    for _ in 0..50 {
+        let mut stream = connect(&plane);
+        stream.write_all(b"GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let answer = rest(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+    }
     lives(&plane);
 }
 

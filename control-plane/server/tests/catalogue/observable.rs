@@ -1,11 +1,12 @@
 //! What can be observed of the server: metrics, health checks, its log, and the audit log that scenarios assert on.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::plane::{Plane, binding, node, pod_for_nobody};
+use crate::plane::{Plane, binding, node, pod, pod_for_nobody};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -199,5 +200,171 @@ fn health_is_told_by_check() {
         // Health is nobody's secret.
         let anonymous = admin.with(&admin.credentials().anonymous());
         assert_eq!(anonymous.get(path).code, 200);
+    }
+}
+
+/// Structured logs: every line of standard error is a JSON document.
+#[test]
+fn logs_are_json_where_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let plane = Plane::tls(dir.path(), &["--store", "memory", "--log-format", "json"]);
+    plane.admin.post(PODS, &pod("p")).is(201);
+    let log = plane.log();
+    assert!(!log.is_empty());
+    for line in log.lines() {
+        let document: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(document.is_object(), "{line}");
+    }
+}
+
+/// The lines of an audit log.
+fn audit(path: &Path) -> Vec<Value> {
+    // Where nothing is to be kept there may be no file.
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+/// What happens while an audited server runs; the server is stopped, so that its log is complete.
+fn audited(level: &str, run: impl Fn(&Plane)) -> Vec<Value> {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = dir.path().join("tokens.csv");
+    std::fs::write(&tokens, "nobody-token,nobody,17,\"a,b\"\n").unwrap();
+    let log = dir.path().join("audit.log");
+    let flags = [
+        "--store",
+        "memory",
+        "--controllers=*,-scheduler",
+        "--token-auth-file",
+        tokens.to_str().unwrap(),
+        "--audit-log-path",
+        log.to_str().unwrap(),
+        "--audit-level",
+        level,
+    ];
+    let plane = Plane::tls(dir.path(), &flags);
+    run(&plane);
+    plane.stop();
+    audit(&log)
+}
+
+/// The one event of a request that has ended.
+#[track_caller]
+fn the<'a>(events: &'a [Value], verb: &str, uri: &str) -> &'a Value {
+    let found: Vec<&Value> = events
+        .iter()
+        .filter(|event| {
+            event["verb"] == verb && event["requestURI"] == uri && event["stage"] == "ResponseComplete"
+        })
+        .collect();
+    assert_eq!(found.len(), 1, "{verb} {uri}: {events:#?}");
+    found[0]
+}
+
+/// The audit log at its usual level: who asked what of which object, and what came of it.
+#[test]
+fn the_audit_log_says_who_did_what_to_which_object() {
+    let events = audited("metadata", |plane| {
+        let nobody = plane.admin.with(&plane.admin.credentials().bearer("nobody-token"));
+        let answer = plane.admin.post(PODS, &pod("p"));
+        answer.is(201);
+        plane.admin.get("/api/v1/pods?limit=5").is(200);
+        nobody.get("/api/v1/secrets").forbidden(&[]);
+        plane.admin.post(&format!("{PODS}/p/binding"), &binding("p", "n")).is(201);
+        plane.admin.watch(PODS, 1).for_each(drop);
+        plane.admin.delete("/api/v1/nodes/absent").refused(404, "NotFound", &[]);
+        plane.admin.with(&plane.admin.credentials().bearer("wrong")).get("/version").refused(
+            401,
+            "Unauthorized",
+            &[],
+        );
+    });
+    for event in &events {
+        assert_eq!(event["kind"], "Event", "{event}");
+        assert_eq!(event["apiVersion"], "audit.k8s.io/v1", "{event}");
+        assert_eq!(event["level"], "Metadata", "{event}");
+        assert_eq!(event.get("requestObject"), None, "{event}");
+        assert_eq!(event.get("responseObject"), None, "{event}");
+        for key in ["auditID", "stage", "requestURI", "verb", "requestReceivedTimestamp", "stageTimestamp"] {
+            assert!(event[key].as_str().is_some_and(|text| !text.is_empty()), "{key}: {event}");
+        }
+    }
+    let made = the(&events, "create", PODS);
+    assert_eq!(made["user"]["username"], "kubernetes-admin");
+    assert!(made["user"]["groups"].as_array().unwrap().contains(&json!("system:masters")));
+    assert_eq!(made["objectRef"]["resource"], "pods");
+    assert_eq!(made["objectRef"]["namespace"], "default");
+    assert_eq!(made["objectRef"]["apiVersion"], "v1");
+    assert_eq!(made["responseStatus"]["code"], 201);
+    assert_eq!(made["sourceIPs"], json!(["127.0.0.1"]));
+    let listed = the(&events, "list", "/api/v1/pods?limit=5");
+    assert_eq!(listed["objectRef"].get("name"), None);
+    let denied = the(&events, "list", "/api/v1/secrets");
+    assert_eq!(denied["user"]["username"], "nobody");
+    assert_eq!(denied["user"]["uid"], "17");
+    assert_eq!(denied["responseStatus"]["code"], 403);
+    let bound = the(&events, "create", &format!("{PODS}/p/binding"));
+    assert_eq!(bound["objectRef"]["subresource"], "binding");
+    assert_eq!(bound["objectRef"]["name"], "p");
+    let watched =
+        events.iter().filter(|event| event["verb"] == "watch" && event["stage"] == "ResponseComplete");
+    assert_eq!(watched.filter(|event| event["objectRef"]["resource"] == "pods").count(), 1);
+    let absent = the(&events, "delete", "/api/v1/nodes/absent");
+    assert_eq!(absent["objectRef"]["name"], "absent");
+    assert_eq!(absent["responseStatus"]["code"], 404);
+    let ids: std::collections::BTreeSet<&str> = events
+        .iter()
+        .filter(|event| event["stage"] == "ResponseComplete")
+        .map(|event| event["auditID"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), events.iter().filter(|event| event["stage"] == "ResponseComplete").count());
+}
+
+/// The answer carries the id of its audit event.
+#[test]
+fn answers_carry_their_audit_id() {
+    let id = std::cell::RefCell::new(String::new());
+    let events = audited("metadata", |plane| {
+        let answer = plane.admin.get(PODS);
+        *id.borrow_mut() = answer.headers["audit-id"].to_str().unwrap().to_owned();
+        let own = plane.admin.exchange("GET", "/api/v1/nodes", &[("audit-id", "asked-for")], "");
+        assert_eq!(own.headers["audit-id"], "asked-for");
+    });
+    assert_eq!(the(&events, "list", PODS)["auditID"], *id.borrow());
+    assert_eq!(the(&events, "list", "/api/v1/nodes")["auditID"], "asked-for");
+}
+
+/// More at higher levels, nothing at none; what is secret stays so.
+#[test]
+fn levels_say_how_much_is_kept() {
+    let run = |plane: &Plane| {
+        plane.admin.post(PODS, &pod("p")).is(201);
+        plane.admin.get(&format!("{PODS}/p")).is(200);
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "hush-hush"}});
+        plane.admin.post("/api/v1/namespaces/default/secrets", &secret).is(201);
+        plane.admin.with(&plane.admin.credentials().bearer("nobody-token")).get("/version").is(200);
+    };
+    let none = audited("none", run);
+    assert_eq!(none, Vec::<Value>::new());
+    let request = audited("request", run);
+    let made = the(&request, "create", PODS);
+    assert_eq!(made["level"], "Request");
+    assert_eq!(made["requestObject"]["metadata"]["name"], "p");
+    assert_eq!(made.get("responseObject"), None);
+    let both = audited("request-response", run);
+    let made = the(&both, "create", PODS);
+    assert_eq!(made["level"], "RequestResponse");
+    assert_eq!(made["requestObject"]["metadata"]["name"], "p");
+    assert!(made["responseObject"]["metadata"]["uid"].is_string(), "{made}");
+    let read = the(&both, "get", &format!("{PODS}/p"));
+    assert_eq!(read["responseObject"]["metadata"]["name"], "p");
+    for events in [&request, &both] {
+        let text = format!("{events:?}");
+        assert!(!text.contains("nobody-token"), "a token is in the audit log");
+        assert!(
+            !text.contains("hush-hush") && !text.contains("aHVzaC1odXNo"),
+            "a secret is in the audit log"
+        );
     }
 }

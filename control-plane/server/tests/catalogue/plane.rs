@@ -106,6 +106,14 @@ impl Plane {
         Self::start(&self.dir.clone(), self.flags.clone())
     }
 
+    /// SIGTERM, and waits for its end.
+    #[track_caller]
+    pub fn stop(mut self) {
+        let sent = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(sent.success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     /// The process.
     pub fn id(&self) -> u32 {
         self.child.id()

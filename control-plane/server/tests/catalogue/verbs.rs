@@ -203,3 +203,35 @@ fn versions_keep_updates_from_being_lost() {
     });
     assert_eq!(plane.admin.get(&path).is(200)["data"]["n"], "80");
 }
+
+/// Whoever comes too late is told so, by list, by page and by watch; a fresh list puts him right.
+#[test]
+fn too_late_is_told() {
+    let (_dir, plane) = start(&["--watch-history", "50"]);
+    let admin = &plane.admin;
+    for n in 0..20 {
+        admin.post(MAPS, &map(&format!("m{n:02}"), "red")).is(201);
+    }
+    let old = version(&admin.get(MAPS).is(200));
+    let page = admin.get(&format!("{MAPS}?limit=5")).is(200);
+    let next = page["metadata"]["continue"].as_str().unwrap().replace('+', "%2B").replace('=', "%3D");
+    for n in 0..2000 {
+        admin.merge(&format!("{MAPS}/m00"), &json!({"data": {"n": n.to_string()}})).is(200);
+    }
+    let exact = format!("{MAPS}?resourceVersion={old}&resourceVersionMatch=Exact");
+    admin.get(&exact).refused(410, "Expired", &["too old"]);
+    let expired = admin.get(&format!("{MAPS}?limit=5&continue={next}")).refused(410, "Expired", &[]);
+    // The refusal carries a token that goes on without the promise of one moment.
+    let again = expired["metadata"]["continue"].as_str().unwrap().replace('+', "%2B").replace('=', "%3D");
+    let rest = admin.get(&format!("{MAPS}?continue={again}")).is(200);
+    assert_eq!(rest["items"].as_array().unwrap().len(), 15);
+    let answer = admin.get(&format!("{MAPS}?watch=true&timeoutSeconds=2&resourceVersion={old}"));
+    assert!([200, 410].contains(&answer.code), "{}", answer.text());
+    let text = answer.text();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let status = if events[0]["type"] == "ERROR" { &events[0]["object"] } else { &events[0] };
+    assert_eq!((&status["code"], &status["reason"]), (&json!(410), &json!("Expired")), "{events:?}");
+    let fresh = version(&admin.get(MAPS).is(200));
+    admin.merge(&format!("{MAPS}/m01"), &json!({"data": {"n": "1"}})).is(200);
+    assert_eq!(told(&plane, &format!("{MAPS}?resourceVersion={fresh}")), ["MODIFIED m01"]);
+}
