@@ -21,7 +21,7 @@ pub async fn read(body: Body) -> Result<Bytes, ApiError> {
     match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(ApiError::too_large(format!("Request entity is too large: limit is {MAX_BODY}")))
+            Err(ApiError::too_large(format!("Request entity too large: limit is {MAX_BODY}")))
         }
         Err(error) => Err(ApiError::bad_request(format!("the body broke off: {error}"))),
     }
@@ -56,21 +56,29 @@ pub fn to_json(headers: &HeaderMap, body: Bytes) -> Result<Json, ApiError> {
     Ok(Json { text, problem: None })
 }
 
+/// So many nodes of a document may come out of its aliases: a few hundred bytes of them could stand for millions, and
+/// everyone else would wait while they are copied.
+const ALIASED: usize = 10_000;
+
 fn yaml(body: &[u8]) -> Result<Json, ApiError> {
     let refuse = |why: String| ApiError::bad_request(format!("error converting YAML to JSON: yaml: {why}"));
     let text = std::str::from_utf8(body).map_err(|error| refuse(error.to_string()))?;
     let read = |duplicate_keys| {
-        let options = serde_saphyr::options! { strict_booleans: true, duplicate_keys: duplicate_keys };
+        let alias_limits = serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED };
+        let options = serde_saphyr::options! {
+            strict_booleans: true, duplicate_keys: duplicate_keys, alias_limits: alias_limits
+        };
         serde_saphyr::from_str_with_options::<Value>(text, options)
     };
+    let refuse_error = |error: serde_saphyr::Error| refuse(error.without_snippet().to_string());
     let (value, problem) = match read(DuplicateKeyPolicy::Error) {
         Ok(value) => (value, None),
         Err(error) => match duplicate(&error) {
             Some(problem) => {
                 let lenient = read(DuplicateKeyPolicy::LastWins);
-                (lenient.map_err(|error| refuse(error.to_string()))?, Some(problem))
+                (lenient.map_err(refuse_error)?, Some(problem))
             }
-            None => return Err(refuse(error.to_string())),
+            None => return Err(refuse_error(error)),
         },
     };
     Ok(Json { text: value.to_string().into(), problem })
@@ -102,6 +110,20 @@ mod tests {
         let problem = "yaml: unmarshal errors:\n  line 2: key \"name\" already set in map";
         assert_eq!(read.problem.as_deref(), Some(problem));
         assert!(yaml(b"x: 1").unwrap().problem.is_none());
+    }
+
+    #[test]
+    fn aliases_stand_for_so_much_and_no_more() {
+        let shared = yaml(b"a: &a {b: [1, 2]}\nc: *a\nd: *a\n").unwrap();
+        assert_eq!(shared.text, Bytes::from(r#"{"a":{"b":[1,2]},"c":{"b":[1,2]},"d":{"b":[1,2]}}"#));
+        let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..12 {
+            let ten = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb.push_str(&format!("a{level}: &a{level} [{ten}]\n"));
+        }
+        let error = yaml(bomb.as_bytes()).unwrap_err();
+        assert_eq!(error.code, 400);
+        assert!(error.message.contains("alias") && error.message.len() < 300, "{}", error.message);
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub async fn get(service: &Service, call: &Call, target: &Target) -> Result<Resp
         None | Some("status") if plain && view.is_stored_form() => return Ok(respond::stored(&entry.text())),
         None | Some("status") => view.one(&entry.object),
         Some("scale") => show(target.kind, Some("scale"), &entry.object),
+        // A pod that is nowhere has said nothing, which Kubernetes answers so.
+        Some("log") if entry.object.pointer("/spec/nodeName").is_none_or(|node| node == "") => {
+            return Ok(respond::nothing());
+        }
         Some("log") => {
             return Err(ApiError::plain(501, "boards keep no container logs: read the board's console"));
         }

@@ -31,6 +31,14 @@ pub fn object(status: u16, object: &Value, encoding: Encoding, pretty: bool) -> 
     }
 }
 
+/// 204: there is nothing to say.
+pub fn nothing() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
 /// An object in its stored form, from its text.
 pub fn stored(text: &[u8]) -> Response<Body> {
     let mut line = Vec::with_capacity(text.len() + 1);

@@ -143,8 +143,9 @@ pub async fn patch(
     body: Body,
 ) -> Result<Response<Body>, ApiError> {
     read::view(service, call, target, false)?;
-    let options = WriteOptions::parse(WriteVerb::Patch, &call.query)?;
+    // First: whoever sends another kind of patch, with options of its own, should learn that it is not there.
     let patch_type = PatchType::from_content_type(&body::media_type(&call.head.headers))?;
+    let options = WriteOptions::parse(WriteVerb::Patch, &call.query)?;
     let body = body::read(body).await?;
     let written = service.patch(&call.user, target.door(), patch_type, &body, options).await?;
     answer(service, call, target, &written)

@@ -11,7 +11,7 @@ const JSON: &str = "content-type: application/json\r\n";
 #[test]
 fn a_body_over_three_mebibytes_is_413_whether_announced_or_not() {
     let server = Server::start();
-    let too_large = "Request entity is too large: limit is 3145728";
+    let too_large = "Request entity too large: limit is 3145728";
     for size in [3 * 1024 * 1024 + 1, 20 * 1024 * 1024] {
         let (code, status) = server.refused("POST", MAPS, JSON, &vec![b' '; size]);
         assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{size}");
