@@ -3,6 +3,7 @@
 //! Tokens are drawn once and kept, so that a kubeconfig outlives a restart. Files are written beside their place and moved
 //! there, readable by their owner only: whoever waits for one never sees half of it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -167,6 +168,26 @@ pub fn write_all(config: &Config, tokens: &Tokens, server: &Server<'_>) -> anyho
     Ok(())
 }
 
+/// The boards that have a certificate of the authority in the data directory: those that are named, and those that were named
+/// at an earlier start, whose certificates still hold.
+///
+/// # Errors
+/// [`DataDirError`] when the directory of the certificates cannot be read.
+pub fn certified(config: &Config) -> Result<BTreeSet<String>, DataDirError> {
+    let mut boards: BTreeSet<String> = config.node_kubeconfigs.iter().cloned().collect();
+    if config.client_ca_file.is_some() {
+        // Another authority vouches for clients; what this one issued opens nothing.
+        return Ok(boards);
+    }
+    let directory = config.data_dir.join("pki");
+    for entry in at(&directory, fs::read_dir(&directory))? {
+        let name = at(&directory, entry)?.file_name();
+        let board = name.to_str().and_then(|name| name.strip_prefix("node-")?.strip_suffix(".crt"));
+        boards.extend(board.map(ToOwned::to_owned));
+    }
+    Ok(boards)
+}
+
 /// Whether a name may be part of a file's.
 fn plain(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) && !name.starts_with('.')
@@ -285,5 +306,21 @@ mod tests {
     fn an_unwritable_directory_is_named() {
         let error = prepare(Path::new("/proc/nonexistent")).unwrap_err().to_string();
         assert!(error.contains("/proc/nonexistent") && error.contains("--data-dir"), "{error}");
+    }
+
+    #[test]
+    fn boards_with_certificates_are_known_at_later_starts() {
+        let dir = tempfile::tempdir().unwrap();
+        let config =
+            Config { data_dir: dir.path().into(), node_kubeconfigs: vec!["a".into()], ..Config::default() };
+        prepare(dir.path()).unwrap();
+        for name in ["node-b.c.crt", "node-b.c.key", "node-d.key", "admin.crt", "node-e.crt.new"] {
+            fs::write(dir.path().join("pki").join(name), "").unwrap();
+        }
+        assert_eq!(certified(&config).unwrap(), BTreeSet::from(["a".into(), "b.c".into()]));
+        let foreign = Config { client_ca_file: Some("ca.crt".into()), node_kubeconfigs: vec![], ..config };
+        assert_eq!(certified(&foreign).unwrap(), BTreeSet::new());
+        let absent = Config { data_dir: dir.path().join("absent"), ..Config::default() };
+        assert!(certified(&absent).unwrap_err().to_string().contains("absent/pki"));
     }
 }

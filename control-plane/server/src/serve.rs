@@ -94,7 +94,12 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         &config.service_account_key_files,
     )?;
     let issuer = Issuer::new(&config.service_account_issuer, keys);
-    let credentials = Credentials { tokens: tokens.clone(), issuer: Some(issuer), secrets: Secrets::System };
+    let credentials = Credentials {
+        tokens: tokens.clone(),
+        issuer: Some(issuer),
+        secrets: Secrets::System,
+        certified: kubeconfig::certified(&config)?,
+    };
     let seed = u64::from_le_bytes(kubeconfig::secret()?[..8].try_into().unwrap_or_default());
     let mut candidate = opened.etcd.as_ref().and_then(|etcd| candidate(&config, etcd, &clock, seed));
     let elected = candidate.as_ref().zip(opened.etcd).map(|(candidate, etcd)| Elected {

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::path::Target;
 use crate::auth::accounts::{Bound, Claims, Subject};
-use crate::auth::{User, joining};
-use crate::service::Service;
+use crate::auth::{NODE_PREFIX, User, joining};
+use crate::service::{Service, store_failed};
+use crate::store::Key;
 
 /// How long a token holds unless more or less is asked for, in seconds.
 const USUAL: i64 = 3600;
@@ -209,12 +210,36 @@ fn bound(
     Ok(bound)
 }
 
+async fn exists(service: &Service, key: &Key) -> Result<bool, ApiError> {
+    Ok(service.store.get(key).await.map_err(|error| store_failed(&error))?.is_some())
+}
+
+/// A newcomer takes no name that is another's: whoever holds its token would be that board.
+async fn check_newcomer(service: &Service, node: &str) -> Result<(), ApiError> {
+    let taken = |why: &str| {
+        let why = format!(
+            "{why}; a bootstrap token is for new boards: take another name, or let whoever administers the cluster ask for this board's token"
+        );
+        Err(ApiError::conflict("", "nodes", node, &why))
+    };
+    if service.certified.contains(node) {
+        return taken("this board has a client certificate already");
+    }
+    // From the store itself: another control plane may have made it just now.
+    if exists(service, &Key::new("nodes", "", node)).await? {
+        return taken("this node exists already (it may be deleted to let the name join again)");
+    }
+    Ok(())
+}
+
 /// POST to `nodes/NAME/token`: a board that joins gets a token of its own. Only its hash is kept.
 ///
 /// # Errors
-/// 409 when the board has one already, 422 for a name that no node can have.
+/// 409 when the board has one already, or when a bootstrap token asks for the name of a board that has a certificate or a Node;
+/// 422 for a name that no node can have.
 pub async fn for_board(
     service: &Service,
+    user: &User,
     target: &Target,
     request: Value,
     dry_run: bool,
@@ -232,8 +257,20 @@ pub async fn for_board(
         );
         return Err(ApiError::invalid_for("", "Node", node, vec![cause]));
     }
-    if service.tokens.iter().any(|(_, user)| user.node() == Some(node)) {
-        return taken("it stands in the token file");
+    let own_name = format!("{NODE_PREFIX}{node}");
+    if service.tokens.iter().any(|(_, known)| known.name == own_name) {
+        return taken("it stands in the token file; whoever administers the cluster takes it out there");
+    }
+    let secret = joining::board_secret_name(node);
+    let revoke = format!(
+        "whoever administers the cluster deletes the secret {}/{secret}, and the node, to let it join again",
+        joining::NAMESPACE
+    );
+    if exists(service, &Key::new("secrets", joining::NAMESPACE, &secret)).await? {
+        return taken(&revoke);
+    }
+    if joining::is_newcomer(user) {
+        check_newcomer(service, node).await?;
     }
     let drawn = service.secrets.draw().map_err(|error| ApiError::internal(&error.to_string()))?;
     let token = joining::board_token(node, &drawn);
@@ -242,13 +279,7 @@ pub async fn for_board(
     let as_server = User::master("system:control-plane");
     match service.create(&as_server, secrets, Some(joining::NAMESPACE), kept, dry_run).await {
         Ok(_) => {}
-        Err(error) if error.code == 409 => {
-            let name = joining::board_secret_name(node);
-            return taken(&format!(
-                "whoever administers the cluster deletes the secret {}/{name} to let it join again",
-                joining::NAMESPACE
-            ));
-        }
+        Err(error) if error.code == 409 => return taken(&revoke),
         Err(error) => return Err(error),
     }
     tracing::info!(node, dry_run, "a board joined and was given a token");

@@ -77,7 +77,7 @@ pub async fn create(
             token::for_account(service, &call.user, target, decoded.object)?
         }
         ("nodes", Some("token")) => {
-            token::for_board(service, target, decoded.object, options.dry_run).await?
+            token::for_board(service, &call.user, target, decoded.object, options.dry_run).await?
         }
         ("localsubjectaccessreviews", None)
         | ("selfsubjectaccessreviews", None)

@@ -1,5 +1,6 @@
 //! What a control plane is given to know people by, and to draw secrets from.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use super::Tokens;
@@ -38,6 +39,8 @@ pub struct Credentials {
     pub issuer: Option<Issuer>,
     /// For the tokens of boards.
     pub secrets: Secrets,
+    /// The boards that have a client certificate of this control plane's own authority.
+    pub certified: BTreeSet<String>,
 }
 
 impl Credentials {
@@ -47,6 +50,7 @@ impl Credentials {
             tokens: Tokens::default(),
             issuer: None,
             secrets: Secrets::Repeatable(Random::new(seed ^ 0x7365_6372, 0)),
+            certified: BTreeSet::new(),
         }
     }
 }

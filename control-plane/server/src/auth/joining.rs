@@ -13,6 +13,8 @@ pub const NAMESPACE: &str = "kube-system";
 const BOOTSTRAP_TYPE: &str = "bootstrap.kubernetes.io/token";
 const BOARD_TYPE: &str = "rigor.dev/board-token";
 const BOOTSTRAPPERS: &str = "system:bootstrappers";
+/// Before a bootstrap token's id in the name of its user.
+const BOOTSTRAP_PREFIX: &str = "system:bootstrap:";
 /// Before a board's name in its token.
 const BOARD_PREFIX: &str = "rigor-board:";
 
@@ -78,7 +80,12 @@ pub fn bootstrap_user(id: &str, given: &str, secret: Option<&Value>, now: Timest
         }
         groups.push(group.to_owned());
     }
-    Ok(User::known(format!("system:bootstrap:{id}"), groups))
+    Ok(User::known(format!("{BOOTSTRAP_PREFIX}{id}"), groups))
+}
+
+/// Whether a user shows a bootstrap token, or acts as one: such users get tokens for new boards only.
+pub fn is_newcomer(user: &User) -> bool {
+    user.is_in(BOOTSTRAPPERS) || user.name.starts_with(BOOTSTRAP_PREFIX)
 }
 
 /// The token of a board that was drawn this secret.

@@ -14,7 +14,7 @@ mod update;
 pub use self::read::Page;
 pub use self::update::{Door, Written, absent, show};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -69,6 +69,8 @@ pub struct Service {
     pub issuer: Option<Arc<Issuer>>,
     /// Where the secrets of boards' tokens come from.
     pub secrets: Arc<Secrets>,
+    /// The boards that have a client certificate of this control plane's own authority.
+    pub certified: Arc<BTreeSet<String>>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Signs of life, for health checks.
@@ -121,6 +123,7 @@ impl Service {
             tokens: credentials.tokens,
             issuer: credentials.issuer.map(Arc::new),
             secrets: Arc::new(credentials.secrets),
+            certified: Arc::new(credentials.certified),
             metrics,
             vitals,
             audit_log: Arc::default(),

@@ -63,6 +63,7 @@ impl Service {
             strategy::check_url(kind, name, namespace, &mut object)?;
         }
         let make = |old: &Value| {
+            self.check_report(user, Action::Update, door, old, &object)?;
             let (kind, context) = (stored_kind(kind), self.context());
             let object = match subresource {
                 None => strategy::prepare_replacement(kind, old, object.clone(), &context)?,
@@ -106,12 +107,13 @@ impl Service {
         body: &[u8],
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
-        let make = |old: &Value| self.patched(door, old, patch_type, body, options.field_validation);
+        let make = |old: &Value| self.patched(user, door, old, patch_type, body, options.field_validation);
         self.write_over(user, Action::Patch, door, options.dry_run, make).await
     }
 
     fn patched(
         &self,
+        user: &User,
         door: Door<'_>,
         old: &Value,
         patch_type: PatchType,
@@ -132,7 +134,24 @@ impl Service {
             strategy::check_url(kind, door.name, door.namespace, &mut object)?;
             object
         };
+        self.check_report(user, Action::Patch, door, old, &object)?;
         Ok((self.prepare(door, old, object)?, decoded.warnings))
+    }
+
+    /// Refuses a node's report that wants taints or labels which are not the board's to change. As in Kubernetes this is judged by
+    /// what was sent: of a status, the spec is dropped afterwards.
+    fn check_report(
+        &self,
+        user: &User,
+        action: Action,
+        door: Door<'_>,
+        old: &Value,
+        sent: &Value,
+    ) -> Result<(), ApiError> {
+        if !door.is_report() || self.config.disable_admission.contains(&Admission::NodeRestriction) {
+            return Ok(());
+        }
+        check_write(user, action, door.kind, door.subresource, Some(old), Some(sent))
     }
 
     /// The object to store, where `new` is what the client wants to see behind the door.

@@ -208,6 +208,11 @@ fn a_board_joins_with_a_bootstrap_token_and_is_thrown_out_by_deleting_its_own() 
     assert_eq!(join(BOOTSTRAP, "Bad_Name").status, 422);
     rig.delete(secret);
     assert_eq!(whoami(&rig, &own), Err(401));
+    let message = join(BOOTSTRAP, "new").refused(409);
+    assert!(message.contains("this node exists already"), "{message}");
+    join(ADMIN, "new").expect(201);
+    rig.delete(secret);
+    rig.delete("/api/v1/nodes/new");
     let again = join(BOOTSTRAP, "new").expect(201)["status"]["token"].as_str().unwrap().to_owned();
     assert!(again != own && whoami(&rig, &own) == Err(401) && whoami(&rig, &again).is_ok());
     rig.pass(Duration::from_secs(3600));

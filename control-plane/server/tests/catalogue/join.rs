@@ -225,3 +225,32 @@ fn the_documented_commands_work() {
         &["User \"system:kube-scheduler\" cannot list"],
     );
 }
+
+/// Nor under the name of a board that has a certificate.
+#[test]
+fn a_name_with_a_certificate_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let plane = Plane::tls(dir.path(), &["--store", "memory", "--node-kubeconfigs", "certified"]);
+    let certified = plane.client("node-certified");
+    let own = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "certified"}});
+    certified.post("/api/v1/nodes", &own).is(201);
+    bootstrap(&plane.admin, &[]);
+    join(&bearer(&plane.admin, BOOTSTRAP), "certified").refused(409, "Conflict", &["certificate"]);
+    drop(plane);
+    // The certificate still holds when its flag is gone.
+    let plane = Plane::tls(dir.path(), &["--store", "memory"]);
+    bootstrap(&plane.admin, &[]);
+    join(&bearer(&plane.admin, BOOTSTRAP), "certified").refused(409, "Conflict", &["certificate"]);
+    join(&plane.admin, "certified").is(201);
+}
+
+/// Nor under the name of a Node, which an administrator may give a token.
+#[test]
+fn a_name_with_a_node_is_refused() {
+    let (_dir, plane) = start();
+    let admin = &plane.admin;
+    node(admin, "known");
+    bootstrap(admin, &[]);
+    join(&bearer(admin, BOOTSTRAP), "known").refused(409, "Conflict", &["exists already"]);
+    join(admin, "known").is(201);
+}

@@ -202,6 +202,64 @@ fn a_board_writes_its_own_node_only() {
     assert_eq!(admin.get("/api/v1/nodes/b").is(200), other);
 }
 
+/// NodeRestriction: labels that steer others' pods to it, and taints, are not the board's to set.
+#[test]
+fn a_board_neither_relabels_itself_into_trust_nor_lifts_its_taints() {
+    let boards = Boards::start();
+    let (a, admin) = (&boards.a, &boards.plane.admin);
+    let named = |key: &str| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": {key: "x"}}});
+    for label in [
+        "node-restriction.kubernetes.io/tenant",
+        "node-role.kubernetes.io/master",
+        "other.kubernetes.io/x",
+        "x.k8s.io/y",
+    ] {
+        a.post("/api/v1/nodes", &named(label))
+            .forbidden(&["is not allowed to set the following labels", label]);
+    }
+    node(admin, "a");
+    let taints = json!({"spec": {"taints": [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]}});
+    let labels =
+        json!({"metadata": {"labels": {"node-restriction.kubernetes.io/tenant": "red", "free": "1"}}});
+    admin.merge("/api/v1/nodes/a", &taints).is(200);
+    admin.merge("/api/v1/nodes/a", &labels).is(200);
+    let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
+    for (key, value) in [
+        ("node-restriction.kubernetes.io/tenant", json!("blue")),
+        ("node-restriction.kubernetes.io/tenant", Value::Null),
+        ("node-restriction.kubernetes.io/other", json!("x")),
+        ("x.node-restriction.kubernetes.io/other", json!("x")),
+        ("node-role.kubernetes.io/control-plane", json!("")),
+    ] {
+        a.merge("/api/v1/nodes/a", &label(key, value)).forbidden(&["is not allowed to modify labels", key]);
+    }
+    a.merge("/api/v1/nodes/a", &label("free", json!("2"))).is(200);
+    a.merge("/api/v1/nodes/a", &label("node.kubernetes.io/instance-type", json!("esp32c3"))).is(200);
+    a.merge("/api/v1/nodes/a", &label("topology.kubernetes.io/zone", json!("bench"))).is(200);
+    let lifted = json!({"spec": {"taints": []}});
+    let word = ["is not allowed to modify taints"];
+    a.merge("/api/v1/nodes/a", &lifted).forbidden(&word);
+    a.merge("/api/v1/nodes/a", &json!({"spec": {"taints": null}})).forbidden(&word);
+    let added = json!({"spec": {"taints": [{"key": "mine", "effect": "NoExecute"}]}});
+    a.strategic("/api/v1/nodes/a", &added).forbidden(&word);
+    // The status subresource is no way round: it takes neither.
+    let status = "/api/v1/nodes/a/status";
+    let blue = label("node-restriction.kubernetes.io/tenant", json!("blue"));
+    a.merge(status, &blue)
+        .forbidden(&["is not allowed to modify labels: node-restriction.kubernetes.io/tenant"]);
+    a.strategic(status, &lifted).forbidden(&word);
+    let mut own = a.get("/api/v1/nodes/a").is(200);
+    a.put(status, &own).is(200);
+    own["metadata"]["labels"]["node-restriction.kubernetes.io/tenant"] = json!("blue");
+    a.put(status, &own).forbidden(&["is not allowed to modify labels"]);
+    own["spec"]["taints"] = json!([]);
+    a.put(status, &own).forbidden(&word);
+    let read = admin.get("/api/v1/nodes/a").is(200);
+    assert_eq!(read["spec"]["taints"], taints["spec"]["taints"]);
+    assert_eq!(read["metadata"]["labels"]["node-restriction.kubernetes.io/tenant"], "red");
+    assert_eq!(read["metadata"]["labels"]["free"], "2");
+}
+
 /// KLET-08: its own Lease.
 #[test]
 fn a_board_writes_its_own_lease_only() {

@@ -73,7 +73,8 @@ pub fn check_write(
         ("nodes", _) if name != node => {
             refuse(format!("node \"{node}\" is not allowed to modify node \"{name}\""))
         }
-        ("nodes", None) => {
+        // By way of the status too, whose metadata are stored.
+        ("nodes", _) => {
             let taints = |object: Option<&Value>| {
                 object
                     .and_then(|object| object.pointer("/spec/taints"))
@@ -215,7 +216,8 @@ mod tests {
         let tainted =
             json!({"metadata": {"name": "a"}, "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}});
         let clean = json!({"metadata": {"name": "a"}, "spec": {}});
-        check(Action::Update, "nodes", Some(tainted.clone()), Some(clean), Some("taints"));
+        check(Action::Update, "nodes", Some(tainted.clone()), Some(clean.clone()), Some("taints"));
+        check(Action::Update, "nodes/status", Some(tainted.clone()), Some(clean), Some("taints"));
         check(Action::Update, "nodes", Some(tainted.clone()), Some(tainted), None);
     }
 
@@ -240,6 +242,7 @@ mod tests {
         let changed = Some("is not allowed to modify labels: example.node-restriction.kubernetes.io/x");
         check(Action::Patch, "nodes", node(label, "1"), node(label, "2"), changed);
         check(Action::Patch, "nodes", node(label, "1"), named("a", ""), changed);
+        check(Action::Patch, "nodes/status", node(label, "1"), node(label, "2"), changed);
         check(Action::Patch, "nodes", node(label, "1"), node(label, "1"), None);
         check(Action::Create, "pods", None, pod("a", false), Some("can only create mirror pods"));
         let mut relabelled = pod("a", false).unwrap();
