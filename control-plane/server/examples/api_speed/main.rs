@@ -313,12 +313,12 @@ async fn run(binary: &Path, dir: &Path, store: &str) -> anyhow::Result<Figures> 
     drop(server);
 
     let server = start("c", &[])?;
-    let mut client = server.client().await?;
     creates(&server, "listed", "another", 32).await?;
     figures.list = listing(&server).await?;
     figures.fan_out = fan_out(&server).await?;
     figures.creates = creates(&server, "made", "another", 200).await?;
-    nodes(&mut client, 20).await?;
+    // Not sooner: the server closes connections on which nothing is asked for a while.
+    nodes(&mut server.client().await?, 20).await?;
     figures.placed = creates(&server, "placed", "default-scheduler", 50).await?;
     drop(server);
 
