@@ -8,6 +8,7 @@ pub mod conditions;
 pub mod controllers;
 pub mod decision;
 mod json;
+mod ownership;
 pub mod pod;
 pub mod quantity;
 pub mod scheduler;
@@ -17,5 +18,6 @@ pub mod time;
 pub mod tolerations;
 
 pub use decision::{Decision, EventKind, EventRecord, ObjectRef, Write};
+pub use ownership::Ownership;
 pub use snapshot::{Key, Object, Snapshot};
 pub use time::Now;

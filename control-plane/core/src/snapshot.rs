@@ -13,6 +13,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::ownership::Ownership;
 use crate::time::{self, Now};
 use crate::{conditions, json, tolerations};
 
@@ -80,6 +81,7 @@ pub struct Snapshot {
     by_node: BTreeMap<String, BTreeSet<Key>>,
     /// Those of no node.
     unassigned: BTreeSet<Key>,
+    ownership: Ownership,
     leases: BTreeMap<String, LeaseClock>,
     lease_seconds: BTreeMap<String, u64>,
     covered: BTreeMap<String, u64>,
@@ -148,8 +150,22 @@ impl Snapshot {
         self.unassigned.iter().filter_map(|key| Some((key, self.at("pods", key)?)))
     }
 
+    /// Which pods belong to which workload, and which workloads something has happened to.
+    #[must_use]
+    pub fn ownership(&self) -> &Ownership {
+        &self.ownership
+    }
+
+    /// The pods whose controller has this uid, in the order of their keys.
+    pub fn pods_of<'a>(&'a self, uid: &str) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
+        let pods = self.objects.get("pods");
+        self.ownership.pods_of(uid).filter_map(move |key| pods.and_then(|pods| pods.get_key_value(key)))
+    }
+
     /// Puts an object in its place, or takes it away, without any bookkeeping: for tests and read-only copies.
     pub fn apply(&mut self, resource: &'static str, key: Key, object: Option<Object>) {
+        let old = self.objects.get(resource).and_then(|objects| objects.get(&key));
+        self.ownership.note(resource, &key, old.map(AsRef::as_ref), object.as_deref());
         if resource == "pods" {
             self.apply_node(&key, object.as_deref());
         }

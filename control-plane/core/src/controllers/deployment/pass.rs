@@ -69,7 +69,7 @@ pub fn decide(snapshot: &Snapshot, config: &DeploymentConfig, key: &Key, now: &N
     let hash = template::hash(json::get(deployment, &["spec", "template"]).unwrap_or(&Value::Null));
     let wanted = Wanted::by(deployment);
     let (owned, strays): (Vec<_>, Vec<_>) =
-        controlled(snapshot, deployment, key).partition(|(_, pod)| selector.matches_object(pod));
+        controlled(snapshot, deployment).partition(|(_, pod)| selector.matches_object(pod));
     let mut active: Vec<_> = owned
         .iter()
         .filter(|(_, pod)| pod::is_active(pod))
@@ -101,12 +101,9 @@ pub fn decide(snapshot: &Snapshot, config: &DeploymentConfig, key: &Key, now: &N
 fn controlled<'a>(
     snapshot: &'a Snapshot,
     deployment: &'a Value,
-    key: &'a Key,
 ) -> impl Iterator<Item = (&'a Key, &'a Object)> {
-    snapshot.list_in("pods", &key.namespace).filter(move |(_, pod)| {
-        let owner = pod::controller(pod).and_then(|owner| json::text(owner, &["uid"]));
-        owner == Some(json::uid(deployment))
-    })
+    let namespace = json::namespace(deployment);
+    snapshot.pods_of(json::uid(deployment)).filter(move |(key, _)| key.namespace == namespace)
 }
 
 /// A pod that no longer matches the selector is let go of, as Kubernetes does.
