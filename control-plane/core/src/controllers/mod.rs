@@ -1,5 +1,7 @@
 //! The controllers: each a function from the snapshot and a key to a decision.
 
+mod children;
+pub mod daemonset;
 pub mod deployment;
 pub mod garbage;
 pub mod namespace;

@@ -1,5 +1,6 @@
 //! The decisions, table by table and on a virtual clock; each test is named after the requirement that it shows.
 
+mod daemonset;
 mod deployment;
 mod lifecycle;
 mod outage;

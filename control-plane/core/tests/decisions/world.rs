@@ -207,7 +207,10 @@ impl World {
             pod["status"]["containerStatuses"] =
                 json!([{"name": "c", "state": {"running": {"startedAt": stamp}}}]);
             let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": stamp});
-            let conditions = pod["status"]["conditions"].as_array_mut().expect("conditions");
+            if pod["status"]["conditions"].is_null() {
+                pod["status"]["conditions"] = json!([]);
+            }
+            let conditions = pod["status"]["conditions"].as_array_mut().expect("a list");
             conditions.retain(|condition| condition["type"] != "Ready");
             conditions.push(ready);
         });
@@ -237,7 +240,9 @@ impl World {
         match write {
             Write::Create { resource: "pods", mut object } => {
                 self.names += 1;
-                if let Some(base) = object["metadata"]["generateName"].as_str() {
+                if let Some(base) = object["metadata"]["generateName"].as_str()
+                    && object["metadata"]["name"].is_null()
+                {
                     object["metadata"]["name"] = format!("{base}{:05}", self.names).into();
                 }
                 self.create_pod(object);
@@ -254,9 +259,11 @@ impl World {
                 }
                 let finalizers =
                     |of: &Value| of["metadata"]["finalizers"].as_array().is_some_and(|f| !f.is_empty());
+                let waits = resource == "pods" && object["metadata"]["deletionGracePeriodSeconds"] != 0;
                 if object["metadata"]["deletionTimestamp"].is_string()
                     && finalizers(stored)
                     && !finalizers(&object)
+                    && !waits
                 {
                     self.remove(resource, &Key::of(&object));
                 } else {
@@ -269,9 +276,13 @@ impl World {
                 if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
                     return false;
                 }
-                let runs = resource == "pods" && object["spec"]["nodeName"].is_string();
-                if runs && grace_seconds != Some(0) {
+                let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+                let runs = resource == "pods" && object["spec"]["nodeName"].is_string() && !finished;
+                let grace = if runs { grace_seconds.unwrap_or(30) } else { 0 };
+                let kept = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+                if kept || grace > 0 {
                     object["metadata"]["deletionTimestamp"] = self.now.stamp().into();
+                    object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
                     self.put(resource, object);
                 } else {
                     self.remove(resource, &Key::new(namespace, name));
@@ -379,6 +390,26 @@ impl World {
         let decision = deployment::decide(&self.snapshot, &self.deployments, &key, &self.now);
         self.apply(decision.clone());
         decision
+    }
+
+    /// A pass over one workload as the server makes it: again and again while the decision asks for that at once.
+    pub fn workload(
+        &mut self,
+        decide: impl Fn(&Snapshot, &Key, &Now) -> Decision,
+        name: &str,
+    ) -> Vec<Decision> {
+        let key = Key::new("default", name);
+        let mut decisions = Vec::new();
+        loop {
+            let decision = decide(&self.snapshot, &key, &self.now);
+            self.apply(decision.clone());
+            let again = decision.look_again.is_some_and(|at| at <= self.now.mono);
+            decisions.push(decision);
+            assert!(decisions.len() < 10, "a pass has an end: {decisions:#?}");
+            if !again {
+                return decisions;
+            }
+        }
     }
 
     pub fn collect_garbage(&mut self) {

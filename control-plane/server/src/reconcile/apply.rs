@@ -49,12 +49,30 @@ impl From<StoreError> for NotApplied {
     }
 }
 
+/// What became of looking at one key.
+#[derive(Debug, Clone, Copy)]
+pub struct Settled {
+    /// Whether the last decision was carried out: one that was refused, or was stale time and again, is still to be made.
+    pub holds: bool,
+    /// When to look again, even when nothing changes until then.
+    pub again: Option<Duration>,
+}
+
 /// Decides and applies until a decision holds. Answers when to look again.
 pub async fn settle(
     service: &Service,
     what: &str,
     decide: impl Fn(&Snapshot, &Now) -> Decision,
 ) -> Option<Duration> {
+    try_settle(service, what, decide).await.again
+}
+
+/// As [`settle`], for those who need to know whether it did.
+pub async fn try_settle(
+    service: &Service,
+    what: &str,
+    decide: impl Fn(&Snapshot, &Now) -> Decision,
+) -> Settled {
     for _ in 0..ATTEMPTS {
         let began = service.clock.mono();
         service.vitals.moved(began);
@@ -80,7 +98,7 @@ pub async fn settle(
         match applied {
             Ok(()) => {
                 service.record(&decision.events).await;
-                return decision.look_again;
+                return Settled { holds: true, again: decision.look_again };
             }
             Err(NotApplied::Stale) => {}
             Err(NotApplied::Refused(error)) => {
@@ -90,11 +108,11 @@ pub async fn settle(
                     error = error.message,
                     "a decision was refused"
                 );
-                return decision.look_again;
+                return Settled { holds: false, again: decision.look_again };
             }
         }
     }
-    None
+    Settled { holds: false, again: None }
 }
 
 /// Counts an attempt to find a node, as Kubernetes does: a pod that had no room is unschedulable.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use control_plane_api::kinds;
 use control_plane_core::Key;
-use control_plane_core::controllers::deployment::{self, DeploymentConfig};
+use control_plane_core::controllers::deployment::DeploymentConfig;
 use control_plane_core::controllers::garbage::{self, GarbageConfig};
 use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
 use control_plane_core::controllers::{namespace, service_account};
@@ -17,6 +17,7 @@ use control_plane_core::scheduler;
 
 use super::apply::{SCHEDULER, settle};
 use super::recorder;
+use super::workloads::Workloads;
 use crate::config::Controller;
 use crate::service::Service;
 
@@ -29,7 +30,7 @@ const ROUNDS: usize = 16;
 #[derive(Debug)]
 pub struct Controllers {
     lifecycle: LifecycleConfig,
-    deployments: DeploymentConfig,
+    workloads: Workloads,
     garbage: GarbageConfig,
     next_check: Duration,
     next_pass: Duration,
@@ -49,7 +50,7 @@ impl Controllers {
             kinds.map(|kind| ((kind.group.to_owned(), kind.kind.to_owned()), kind.resource)).collect();
         Self {
             lifecycle: LifecycleConfig { not_ready_timeout: config.not_ready_timeout },
-            deployments: DeploymentConfig { period: config.controller_period },
+            workloads: Workloads::new(DeploymentConfig { period: config.controller_period }),
             garbage: GarbageConfig { kinds },
             next_check: now,
             next_pass: now,
@@ -78,7 +79,7 @@ impl Controllers {
         let now = service.clock.mono();
         if now >= self.next_pass {
             self.next_pass = next(self.next_pass, service.config.controller_period, now);
-            self.pass(service).await;
+            self.workloads.pass(service).await;
         }
         if now >= self.next_sweep {
             self.next_sweep = next(self.next_sweep, EVENT_SWEEP, now);
@@ -187,18 +188,6 @@ impl Controllers {
         service.metrics.pending_pods.with_label_values(&["unschedulable"]).set(count);
         // A pod that turned up meanwhile is due at once.
         pending.iter().map(|key| retries.get(key).copied().unwrap_or(now)).min()
-    }
-
-    /// One pass of the workload controllers over all their objects.
-    async fn pass(&mut self, service: &Service) {
-        if service.runs(Controller::Deployment) {
-            for key in keys(service, "deployments") {
-                settle(service, "deployment", |snapshot, now| {
-                    deployment::decide(snapshot, &self.deployments, &key, now)
-                })
-                .await;
-            }
-        }
     }
 }
 

@@ -7,6 +7,7 @@ mod apply;
 mod controllers;
 pub mod recorder;
 mod reflector;
+mod workloads;
 
 pub use self::controllers::Controllers;
 pub use self::reflector::Reflector;

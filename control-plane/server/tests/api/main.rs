@@ -4,6 +4,7 @@
 
 mod auditing;
 mod binding;
+mod daemonsets;
 mod deployments;
 mod identity;
 mod leading;

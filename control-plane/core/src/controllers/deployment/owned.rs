@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::TEMPLATE_HASH;
+use crate::controllers::children;
+use crate::json;
 use crate::pod::{self, Phase};
-use crate::snapshot::{Key, Mark, Object, Snapshot};
-use crate::time::{self, Now};
-use crate::{conditions, json};
+use crate::snapshot::{Key, Object, Snapshot};
+use crate::time::Now;
 
 /// A pod that the Deployment controls.
 #[derive(Debug, Clone)]
@@ -33,19 +34,12 @@ impl<'a> Owned<'a> {
         min_ready: Duration,
         now: &Now,
     ) -> Self {
-        let is_ready = pod::is_ready(pod);
-        let ready_for = if min_ready.is_zero() {
-            is_ready.then_some(Duration::ZERO)
-        } else {
-            let stamp = conditions::get(pod, "Ready").and_then(|c| json::text(c, &["lastTransitionTime"]));
-            let stamp = stamp.and_then(time::parse).filter(|_| is_ready);
-            stamp.and_then(|stamp| snapshot.since(&Mark::PodReady(key.clone()), Some(stamp), None, now))
-        };
+        let ready_for = children::ready_for(snapshot, key, pod, min_ready, now);
         Self {
             key,
             pod,
             is_current: json::text(pod, &["metadata", "labels", TEMPLATE_HASH]) == Some(hash),
-            is_ready,
+            is_ready: ready_for.is_some(),
             is_available: ready_for.is_some_and(|ready_for| ready_for >= min_ready),
             available_in: ready_for
                 .map(|ready_for| min_ready.saturating_sub(ready_for))

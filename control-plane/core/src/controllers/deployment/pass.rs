@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::owned::Owned;
 use super::{DeploymentConfig, status, template};
+use crate::controllers::children;
 use crate::decision::{Decision, EventKind, EventRecord, ObjectRef, Write};
 use crate::selectors::LabelSelector;
 use crate::snapshot::{Key, Object, Snapshot};
@@ -80,7 +81,7 @@ pub fn decide(snapshot: &Snapshot, config: &DeploymentConfig, key: &Key, now: &N
     let status = status::write(snapshot, key, deployment, &wanted, &active, now);
     let mut plan = Plan { deployment, hash: &hash, writes: status.writes, made: 0, deleted: Vec::new() };
     for (_, pod) in strays {
-        plan.writes.push(release(pod, json::uid(deployment)));
+        plan.writes.push(children::release(pod, deployment));
     }
     plan.trim_finished(&owned, wanted.replicas);
     let left_to_do = plan.replicas(&wanted, &active, &owned);
@@ -104,15 +105,6 @@ fn controlled<'a>(
 ) -> impl Iterator<Item = (&'a Key, &'a Object)> {
     let namespace = json::namespace(deployment);
     snapshot.pods_of(json::uid(deployment)).filter(move |(key, _)| key.namespace == namespace)
-}
-
-/// A pod that no longer matches the selector is let go of, as Kubernetes does.
-fn release(pod: &Value, owner: &str) -> Write {
-    Write::Update {
-        resource: "pods",
-        subresource: None,
-        object: super::super::garbage::without_owner(pod, owner),
-    }
 }
 
 struct Plan<'a> {
@@ -190,14 +182,7 @@ impl Plan<'_> {
 
     fn delete(&mut self, pod: &Value) {
         self.deleted.push(json::name(pod).to_owned());
-        self.writes.push(Write::Delete {
-            resource: "pods",
-            namespace: json::namespace(pod).to_owned(),
-            name: json::name(pod).to_owned(),
-            uid: Some(json::uid(pod).to_owned()),
-            resource_version: None,
-            grace_seconds: None,
-        });
+        self.writes.push(children::delete(pod, None));
     }
 
     fn events(&self) -> Vec<EventRecord> {

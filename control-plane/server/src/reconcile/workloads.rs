@@ -1,0 +1,117 @@
+//! Passes of the controllers that make pods: every W over those of their objects from which anything can follow.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use control_plane_core::controllers::deployment::DeploymentConfig;
+use control_plane_core::controllers::{daemonset, deployment};
+use control_plane_core::{Decision, Key, Now, Ownership, Snapshot};
+use serde_json::Value;
+
+use super::apply::try_settle;
+use crate::config::Controller;
+use crate::service::Service;
+
+/// So often one object is looked at within one pass where its decisions ask for that.
+const AT_ONCE: usize = 6;
+
+/// A kind of workload: its controller, and its resource.
+#[derive(Debug, Clone, Copy)]
+struct Workload {
+    controller: Controller,
+    resource: &'static str,
+    /// Nodes matter as well as its pods.
+    follows_nodes: bool,
+    decide: fn(&Snapshot, DeploymentConfig, &Key, &Now) -> Decision,
+}
+
+const WORKLOADS: [Workload; 2] = [
+    Workload {
+        controller: Controller::Deployment,
+        resource: "deployments",
+        follows_nodes: false,
+        decide: |snapshot, config, key, now| deployment::decide(snapshot, &config, key, now),
+    },
+    Workload {
+        controller: Controller::DaemonSet,
+        resource: "daemonsets",
+        follows_nodes: true,
+        decide: |snapshot, _, key, now| daemonset::decide(snapshot, key, now),
+    },
+];
+
+/// An object whose last decision was carried out and left nothing to do.
+#[derive(Debug)]
+struct Rest {
+    /// The number of changes that the decision had seen.
+    seen: u64,
+    /// The instant at which time alone gives it something to do.
+    until: Option<Duration>,
+}
+
+/// The workload controllers, with what each object last came to.
+#[derive(Debug)]
+pub struct Workloads {
+    deployments: DeploymentConfig,
+    resting: BTreeMap<&'static str, BTreeMap<Key, Rest>>,
+}
+
+impl Workloads {
+    pub fn new(deployments: DeploymentConfig) -> Self {
+        Self { deployments, resting: BTreeMap::new() }
+    }
+
+    /// One pass.
+    pub async fn pass(&mut self, service: &Service) {
+        for workload in WORKLOADS.into_iter().filter(|it| service.runs(it.controller)) {
+            for key in self.due(service, workload) {
+                self.look_at(service, workload, &key).await;
+            }
+        }
+    }
+
+    /// The objects that do not rest; what rested and is gone is forgotten.
+    fn due(&mut self, service: &Service, workload: Workload) -> Vec<Key> {
+        let now = service.clock.mono();
+        let reflector = service.fresh();
+        let snapshot = reflector.snapshot();
+        let resting = self.resting.entry(workload.resource).or_default();
+        resting.retain(|key, _| snapshot.at(workload.resource, key).is_some());
+        snapshot
+            .list(workload.resource)
+            .filter(|(key, object)| {
+                let rests = |rest: &Rest| {
+                    rest.seen >= stirred(snapshot.ownership(), workload, object)
+                        && rest.until.is_none_or(|until| until > now)
+                };
+                !resting.get(*key).is_some_and(rests)
+            })
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
+    async fn look_at(&mut self, service: &Service, workload: Workload, key: &Key) {
+        for _ in 0..AT_ONCE {
+            let seen = service.fresh().snapshot().ownership().changes();
+            let settled = try_settle(service, workload.controller.name(), |snapshot, now| {
+                (workload.decide)(snapshot, self.deployments, key, now)
+            });
+            let settled = settled.await;
+            let resting = self.resting.entry(workload.resource).or_default();
+            if settled.holds {
+                resting.insert(key.clone(), Rest { seen, until: settled.again });
+            } else {
+                resting.remove(key);
+            }
+            if settled.again.is_none_or(|again| again > service.clock.mono()) {
+                return;
+            }
+        }
+    }
+}
+
+/// The number of the last change that can matter to a workload.
+fn stirred(ownership: &Ownership, workload: Workload, object: &Value) -> u64 {
+    let own = ownership.stirred(object["metadata"]["uid"].as_str().unwrap_or_default());
+    if workload.follows_nodes { own.max(ownership.nodes_stirred()) } else { own }
+}
