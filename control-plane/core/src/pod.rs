@@ -48,6 +48,18 @@ pub fn node(pod: &Value) -> Option<&str> {
     json::text(pod, &["spec", "nodeName"]).filter(|name| !name.is_empty())
 }
 
+/// Whether the pod waits for a scheduler: it is not bound, not going, not finished and not held back by a gate (SCHED-04).
+#[must_use]
+pub fn waits_for_node(pod: &Value) -> bool {
+    node(pod).is_none() && is_active(pod) && json::list(pod, &["spec", "schedulingGates"]).is_empty()
+}
+
+/// The scheduler that is to place the pod (SCHED-05).
+#[must_use]
+pub fn scheduler_name(pod: &Value) -> &str {
+    json::text(pod, &["spec", "schedulerName"]).unwrap_or("default-scheduler")
+}
+
 /// Whether `metadata.deletionTimestamp` is set.
 #[must_use]
 pub fn is_terminating(pod: &Value) -> bool {

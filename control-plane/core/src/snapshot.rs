@@ -6,6 +6,7 @@
 //! monotonic clock: when each lease was renewed (NODE-03, NODE-11, NODE-26) and when each stamp that delays are
 //! counted from was really written ([`Snapshot::since`]).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::ownership::Ownership;
+use crate::scheduler::{Ledger, Profile};
 use crate::time::{self, Now};
-use crate::{conditions, json, tolerations};
+use crate::{conditions, json, pod, tolerations};
 
 /// A stored object in Kubernetes' JSON form, shared, never changed in place.
 pub type Object = Arc<Value>;
@@ -79,14 +81,19 @@ pub struct Snapshot {
     by_uid: BTreeMap<String, (&'static str, Key)>,
     /// The pods of each node, by `spec.nodeName`.
     by_node: BTreeMap<String, BTreeSet<Key>>,
-    /// Those of no node.
-    unassigned: BTreeSet<Key>,
     ownership: Ownership,
+    /// Those that wait for a node, by the scheduler that is to find it, with their times of creation.
+    waiting: BTreeMap<String, BTreeSet<(String, Key)>>,
+    waiting_version: u64,
+    /// Nodes on which something changed that may help a waiting pod.
+    stirred: BTreeSet<String>,
     leases: BTreeMap<String, LeaseClock>,
     lease_seconds: BTreeMap<String, u64>,
     covered: BTreeMap<String, u64>,
     seen: BTreeMap<Mark, Seen>,
     write_latency: Duration,
+    /// What schedulers read, kept as it changes.
+    ledgers: Vec<Ledger>,
 }
 
 impl Snapshot {
@@ -145,9 +152,9 @@ impl Snapshot {
         keys.filter_map(move |key| pods.and_then(|pods| pods.get_key_value(key)))
     }
 
-    /// The pods without a `spec.nodeName`, in the order of their keys.
-    pub fn unassigned(&self) -> impl Iterator<Item = (&Key, &Object)> + use<'_> {
-        self.unassigned.iter().filter_map(|key| Some((key, self.at("pods", key)?)))
+    /// The pods that wait for a node which the scheduler of this name is to find, oldest first, with their times of creation.
+    pub fn waiting_for(&self, scheduler: &str) -> impl Iterator<Item = &(String, Key)> + use<'_> {
+        self.waiting.get(scheduler).into_iter().flatten()
     }
 
     /// Which pods belong to which workload, and which workloads something has happened to.
@@ -162,26 +169,100 @@ impl Snapshot {
         self.ownership.pods_of(uid).filter_map(move |key| pods.and_then(|pods| pods.get_key_value(key)))
     }
 
-    /// Puts an object in its place, or takes it away, without any bookkeeping: for tests and read-only copies.
+    /// Another number whenever other pods wait.
+    #[must_use]
+    pub fn waiting_version(&self) -> u64 {
+        self.waiting_version
+    }
+
+    /// The nodes on which something changed, since this was last asked, that may help a waiting pod: the node itself, a pod that
+    /// left it or holds less, or what its report covers (SCHED-55).
+    #[must_use]
+    pub fn take_stirred(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.stirred)
+    }
+
+    /// Keeps the index of waiting pods.
+    fn apply_waiting(&mut self, key: &Key, new: Option<&Value>) {
+        let place = |pod: &Value| {
+            let created = json::text(pod, &["metadata", "creationTimestamp"]).unwrap_or_default();
+            (pod::scheduler_name(pod).to_owned(), (created.to_owned(), key.clone()))
+        };
+        let waits = |pod: &&Value| pod::waits_for_node(pod);
+        let old = self.at("pods", key).map(AsRef::as_ref).filter(waits).map(place);
+        let new = new.filter(waits).map(place);
+        if old == new {
+            return;
+        }
+        self.waiting_version += 1;
+        if let Some((scheduler, place)) = old
+            && let Some(waiting) = self.waiting.get_mut(&scheduler)
+        {
+            waiting.remove(&place);
+            if waiting.is_empty() {
+                self.waiting.remove(&scheduler);
+            }
+        }
+        if let Some((scheduler, place)) = new {
+            self.waiting.entry(scheduler).or_default().insert(place);
+        }
+    }
+
+    /// Keeps what `profile` reads from now on, so that its attempts need not gather it.
+    pub fn keep_ledger(&mut self, profile: &'static Profile) {
+        if !self.ledgers.iter().any(|ledger| ledger.profile().name == profile.name) {
+            self.ledgers.push(Ledger::of(profile, self));
+        }
+    }
+
+    /// What `profile` reads: as it was kept, or gathered now.
+    #[must_use]
+    pub fn ledger(&self, profile: &'static Profile) -> Cow<'_, Ledger> {
+        let kept = self.ledgers.iter().find(|ledger| ledger.profile().name == profile.name);
+        kept.map_or_else(|| Cow::Owned(Ledger::of(profile, self)), Cow::Borrowed)
+    }
+
+    /// Lets the ledgers know of a change.
+    fn enter(&mut self, resource: &str, key: &Key) {
+        if self.ledgers.is_empty() || !matches!(resource, "nodes" | "pods") {
+            return;
+        }
+        let mut ledgers = std::mem::take(&mut self.ledgers);
+        let object = self.at(resource, key);
+        let covered = object.and_then(|it| pod::node(it)).map_or(0, |node| self.status_covered(node));
+        for ledger in &mut ledgers {
+            match resource {
+                "nodes" => ledger.node(&key.name, object),
+                _ => ledger.pod(key, object, covered),
+            }
+        }
+        self.ledgers = ledgers;
+    }
+
+    /// Lets the ledgers know that a node's report covers another version.
+    fn enter_covered(&mut self, node: &str) {
+        let mut ledgers = std::mem::take(&mut self.ledgers);
+        for ledger in &mut ledgers {
+            ledger.covers(node, self.status_covered(node), self.pods_on(node));
+        }
+        self.ledgers = ledgers;
+    }
+
+    /// Puts an object in its place, or takes it away, without any bookkeeping of instants: for tests and read-only copies.
     pub fn apply(&mut self, resource: &'static str, key: Key, object: Option<Object>) {
         let old = self.objects.get(resource).and_then(|objects| objects.get(&key));
         self.ownership.note(resource, &key, old.map(AsRef::as_ref), object.as_deref());
         if resource == "pods" {
+            self.stir_by_pod(&key, object.as_deref());
             self.apply_node(&key, object.as_deref());
+            self.apply_waiting(&key, object.as_deref());
+        } else if resource == "nodes" && object.is_some() {
+            self.stirred.insert(key.name.clone());
         }
+        let place = key.clone();
         let objects = self.objects.entry(resource).or_default();
         if let Some(old) = objects.get(&key) {
             self.by_uid.remove(json::uid(old));
-        }
-        if resource == "pods" {
-            match &object {
-                Some(pod) if json::text(pod, &["spec", "nodeName"]).is_none_or(str::is_empty) => {
-                    self.unassigned.insert(key.clone());
-                }
-                Some(_) | None => {
-                    self.unassigned.remove(&key);
-                }
-            }
         }
         match object {
             Some(object) => {
@@ -193,6 +274,21 @@ impl Snapshot {
             None => {
                 objects.remove(&key);
             }
+        }
+        self.enter(resource, &place);
+    }
+
+    /// A pod that was bound and changes may hold less from now on. One that is bound just now takes.
+    fn stir_by_pod(&mut self, key: &Key, new: Option<&Value>) {
+        let Some(node) = self.at("pods", key).and_then(|old| pod::node(old)).map(str::to_owned) else {
+            return;
+        };
+        let held = |pod: &Value| (pod::Phase::of(pod), pod::has_waiting_container(pod));
+        let same = new.is_some_and(|new| {
+            pod::node(new) == Some(&node) && self.at("pods", key).is_some_and(|old| held(old) == held(new))
+        });
+        if !same {
+            self.stirred.insert(node);
         }
     }
 
@@ -259,7 +355,11 @@ impl Snapshot {
     /// labels, taints or cordons (SCHED-22, SCHED-25, SCHED-26).
     pub fn status_reported(&mut self, node: &str, resource_version: u64) {
         let covered = self.covered.entry(node.to_owned()).or_default();
-        *covered = (*covered).max(resource_version);
+        if *covered < resource_version {
+            *covered = resource_version;
+            self.enter_covered(node);
+            self.stirred.insert(node.to_owned());
+        }
     }
 
     /// The resourceVersion up to which the node's last report covers what happened on it; 0 when it has not
@@ -322,6 +422,7 @@ impl Snapshot {
         if !same_node {
             self.leases.remove(name);
             self.covered.remove(name);
+            self.enter_covered(name);
         }
         if new.is_some() && !same_node {
             self.leases.insert(name.to_owned(), LeaseClock { counted_from: now.mono, renewed: false });

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use control_plane::config::{
-    Admission, AuditLevel, BadValue, Config, Controllers, Dialect, Etcd, LogFormat, SchedulerProfile,
-    StoreKind, Timing, address, dialect, duration,
+    Admission, AuditLevel, BadValue, Config, Controllers, Dialect, Etcd, LogFormat, NamedProfile,
+    SchedulerProfile, StoreKind, Timing, address, dialect, duration,
 };
 use control_plane::store::DEFAULT_HISTORY;
 
@@ -101,6 +101,9 @@ pub struct Flags {
     /// Scheduler profile of pods with schedulerName default-scheduler: kube32 or upstream.
     #[arg(long, value_name = "NAME", default_value = "kube32")]
     default_scheduler_profile: SchedulerProfile,
+    /// Also places the pods of this schedulerName, by this profile; may be given several times.
+    #[arg(long, value_name = "NAME=PROFILE")]
+    scheduler_profile: Vec<NamedProfile>,
     /// Controllers to run, by name; * is all of them and -NAME leaves one out. Known: scheduler, node-lifecycle, deployment,
     /// daemonset, job, endpoints, serviceaccount, garbage, namespace.
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
@@ -179,6 +182,11 @@ impl Flags {
             admin_kubeconfig: self.admin_kubeconfig,
             dialect: self.dialect,
             default_scheduler_profile: self.default_scheduler_profile,
+            scheduler_profiles: self
+                .scheduler_profile
+                .into_iter()
+                .map(|it| (it.scheduler, it.profile))
+                .collect(),
             controllers: self.controllers,
             disable_admission: self.disable_admission.into_iter().collect(),
             log_format: self.log_format,

@@ -4,7 +4,7 @@
 
 mod etcd;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,6 +67,8 @@ pub struct Config {
     pub dialect: Dialect,
     /// Who gets pods whose schedulerName is `default-scheduler`.
     pub default_scheduler_profile: SchedulerProfile,
+    /// Who gets pods of other schedulerNames, by that name.
+    pub scheduler_profiles: BTreeMap<String, SchedulerProfile>,
     /// The controllers that run.
     pub controllers: Controllers,
     /// Admission plugins that are off.
@@ -120,6 +122,7 @@ impl Default for Config {
             admin_kubeconfig: None,
             dialect: Dialect::Kube32,
             default_scheduler_profile: SchedulerProfile::Kube32,
+            scheduler_profiles: BTreeMap::new(),
             controllers: Controllers::all(),
             disable_admission: BTreeSet::new(),
             reconcile_interval: Duration::from_secs(3),
@@ -156,12 +159,6 @@ impl Config {
         if self.eviction_timeout.subsec_nanos() != 0 {
             return refuse(
                 "--eviction-timeout becomes tolerationSeconds: give whole seconds, such as 300s".into(),
-            );
-        }
-        if self.default_scheduler_profile == SchedulerProfile::Upstream {
-            return refuse(
-                "this version has the scheduler profile kube32 only: leave --default-scheduler-profile out"
-                    .into(),
             );
         }
         if self.audit_log_path.is_none() && self.audit_level.is_some_and(|level| level != AuditLevel::None) {
@@ -305,6 +302,29 @@ impl FromStr for SchedulerProfile {
             "upstream" => Ok(Self::Upstream),
             other => Err(BadValue(format!("unknown scheduler profile `{other}`: use kube32 or upstream"))),
         }
+    }
+}
+
+/// A schedulerName and the profile that places its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedProfile {
+    /// The `spec.schedulerName` of the pods.
+    pub scheduler: String,
+    /// The profile.
+    pub profile: SchedulerProfile,
+}
+
+impl FromStr for NamedProfile {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let Some((scheduler, profile)) = text.split_once('=').filter(|(scheduler, _)| !scheduler.is_empty())
+        else {
+            return Err(BadValue(format!(
+                "`{text}` is no NAME=PROFILE: write for example `second=upstream`"
+            )));
+        };
+        Ok(Self { scheduler: scheduler.to_owned(), profile: profile.parse()? })
     }
 }
 

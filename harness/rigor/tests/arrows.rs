@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("control-plane-core", &[]),
     ("control-plane-api", &["control-plane-core"]),
     ("control-plane", &["control-plane-api", "control-plane-core"]),
+    ("control-plane-bench", &["control-plane", "control-plane-core"]),
     ("kubelet", &[]),
     ("boards-host", &["kubelet"]),
     ("rigor-model", &[]),

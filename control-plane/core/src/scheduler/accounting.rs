@@ -1,10 +1,14 @@
-//! What of each node is taken: bound pods that no report covers yet, and bindings that are on their way.
+//! Bindings that are on their way: decided, and not in the snapshot yet.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::amounts::Amounts;
+use super::attempt::SchedulerConfig;
+use super::ledger::Ledger;
+use super::ports::HostPort;
 use super::profile::Profile;
 use crate::snapshot::{Key, Snapshot};
 use crate::{json, pod};
@@ -15,14 +19,24 @@ use crate::{json, pod};
 /// A binding is assumed before its write begins and forgotten when the write was refused or is in the snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Assumed {
-    pods: BTreeMap<(Key, String), (String, Value)>,
+    pods: BTreeMap<(Key, String), OnItsWay>,
+}
+
+#[derive(Debug, Clone)]
+struct OnItsWay {
+    node: String,
+    /// What it asks for, in the eyes of each profile.
+    requests: Vec<(&'static str, Amounts)>,
+    ports: Vec<HostPort>,
 }
 
 impl Assumed {
     /// Counts `pod` on `node` from now on.
-    pub fn assume(&mut self, pod: &Value, node: &str) {
+    pub fn assume(&mut self, config: &SchedulerConfig, pod: &Value, node: &str) {
         let place = (Key::of(pod), json::uid(pod).to_owned());
-        self.pods.insert(place, (node.to_owned(), pod.clone()));
+        let requests = config.distinct_profiles().map(|profile| (profile.name, (profile.request)(pod)));
+        let requests = requests.collect();
+        self.pods.insert(place, OnItsWay { node: node.to_owned(), requests, ports: HostPort::all_of(pod) });
     }
 
     /// Counts the pod with this uid no longer.
@@ -35,33 +49,49 @@ impl Assumed {
     pub fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }
+
+    /// The host ports that pods on their way to `node` will have.
+    pub(super) fn ports_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a HostPort> {
+        self.pods.values().filter(move |it| it.node == node).flat_map(|it| &it.ports)
+    }
+
+    /// What is on its way to each node, the pod under `except` aside.
+    fn by_node(&self, profile: &Profile, snapshot: &Snapshot, except: &Key) -> BTreeMap<&str, Amounts> {
+        let mut sums: BTreeMap<&str, Amounts> = BTreeMap::new();
+        for ((key, uid), it) in self.pods.iter().filter(|((key, _), _)| key != except) {
+            let arrived = snapshot
+                .at("pods", key)
+                .is_some_and(|there| json::uid(there) == uid && pod::node(there).is_some());
+            let request = it.requests.iter().find(|(name, _)| *name == profile.name);
+            if let Some((_, request)) = request.filter(|_| !arrived) {
+                sums.entry(&it.node).or_default().add_all(request);
+            }
+        }
+        sums
+    }
 }
 
-/// What is taken of each node, the pod under `except` aside.
-pub(super) fn taken(
-    profile: &Profile,
-    snapshot: &Snapshot,
-    assumed: &Assumed,
-    except: &Key,
-) -> BTreeMap<String, Amounts> {
-    let mut taken: BTreeMap<String, Amounts> = BTreeMap::new();
-    let mut take = |node: &str, pod: &Value| {
-        taken.entry(node.to_owned()).or_default().add_all(&(profile.request)(pod));
-    };
-    for (_, pod) in snapshot.list("pods").filter(|(key, _)| *key != except) {
-        if let Some(node) = pod::node(pod)
-            && (profile.outstanding)(pod, snapshot.status_covered(node))
-        {
-            take(node, pod);
-        }
+/// What is taken of nodes beside what a ledger says, from the view of one pod.
+pub(super) struct Taken<'a> {
+    on_their_way: BTreeMap<&'a str, Amounts>,
+    /// The pod's own, where it is bound already.
+    own: Option<(&'a str, &'a Amounts)>,
+}
+
+impl<'a> Taken<'a> {
+    pub(super) fn new(ledger: &'a Ledger, snapshot: &Snapshot, assumed: &'a Assumed, pod: &Key) -> Self {
+        Self { on_their_way: assumed.by_node(ledger.profile(), snapshot, pod), own: ledger.subtracted(pod) }
     }
-    for ((key, _), (node, pod)) in assumed.pods.iter().filter(|((key, _), _)| key != except) {
-        let arrived = snapshot
-            .at("pods", key)
-            .is_some_and(|it| json::uid(it) == json::uid(pod) && pod::node(it).is_some());
-        if !arrived {
-            take(node, pod);
+
+    /// What is taken of `node`, where the ledger says `listed`.
+    pub(super) fn on<'l>(&self, node: &str, listed: &'l Amounts) -> Cow<'l, Amounts> {
+        let mut taken = Cow::Borrowed(listed);
+        if let Some(coming) = self.on_their_way.get(node) {
+            taken.to_mut().add_all(coming);
         }
+        if let Some((_, request)) = self.own.filter(|(own, _)| *own == node) {
+            taken.to_mut().take_all(request);
+        }
+        taken
     }
-    taken
 }

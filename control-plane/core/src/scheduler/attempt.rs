@@ -12,7 +12,7 @@ use super::profile::Profile;
 use crate::conditions::{self, Saying};
 use crate::decision::{Decision, EventKind, EventRecord, ObjectRef, Write};
 use crate::json;
-use crate::pod::{self, Phase};
+use crate::pod;
 use crate::snapshot::{Key, Snapshot};
 use crate::time::Now;
 
@@ -32,16 +32,18 @@ impl SchedulerConfig {
         Self { profiles: BTreeMap::from([("default-scheduler".to_owned(), profile)]), retry_period }
     }
 
+    /// Every profile, each once.
+    pub fn distinct_profiles(&self) -> impl Iterator<Item = &'static Profile> {
+        let names: BTreeMap<&str, &'static Profile> =
+            self.profiles.values().map(|profile| (profile.name, *profile)).collect();
+        names.into_values()
+    }
+
     /// The profile that has to place `pod`; `None` for a pod that is bound, going, finished, gated or another
     /// scheduler's (SCHED-04, SCHED-05).
     #[must_use]
     pub fn profile_for(&self, pod: &Value) -> Option<&'static Profile> {
-        let waits = pod::node(pod).is_none()
-            && !pod::is_terminating(pod)
-            && !Phase::of(pod).is_finished()
-            && json::list(pod, &["spec", "schedulingGates"]).is_empty();
-        let name = json::text(pod, &["spec", "schedulerName"]).unwrap_or("default-scheduler");
-        self.profiles.get(name).copied().filter(|_| waits)
+        self.profiles.get(pod::scheduler_name(pod)).copied().filter(|_| pod::waits_for_node(pod))
     }
 }
 
@@ -75,7 +77,7 @@ pub fn place(
             let events = vec![scheduled(profile, &pod, &node)];
             Placed { pod: bound(&pod, &node, now), events, look_again: None }
         }
-        Verdict::Unschedulable { message, .. } => {
+        Verdict::Unschedulable { message } => {
             let mut pod = pod;
             set_unschedulable(&mut pod, &message, now);
             let events = vec![failed(profile, &pod, message)];
@@ -103,12 +105,8 @@ pub fn decide(
         return Decision::nothing("the pod does not wait for this scheduler");
     };
     match schedule(profile, pod, snapshot, assumed) {
-        Verdict::Bind { node, scores } => Decision {
-            because: format!(
-                "{node} is the best of {} nodes that fit, with {} ‰",
-                scores.len(),
-                scores.get(&node).map_or(0, super::Score::per_mille)
-            ),
+        Verdict::Bind { node, score, feasible } => Decision {
+            because: format!("{node} is the best of {feasible} nodes that fit, with {} ‰", score.per_mille()),
             events: vec![scheduled(profile, pod, &node)],
             writes: vec![Write::Bind {
                 namespace: key.namespace.clone(),
@@ -119,7 +117,7 @@ pub fn decide(
             }],
             look_again: None,
         },
-        Verdict::Unschedulable { message, .. } => {
+        Verdict::Unschedulable { message } => {
             let mut told = Value::clone(pod);
             let changed = set_unschedulable(&mut told, &message, now);
             let write = Write::Update { resource: "pods", subresource: Some("status"), object: told };
@@ -136,10 +134,8 @@ pub fn decide(
 /// The pods that wait for this scheduler, in the order in which they are to be tried: oldest first, then by name.
 #[must_use]
 pub fn pending(snapshot: &Snapshot, config: &SchedulerConfig) -> Vec<Key> {
-    let waiting = snapshot.unassigned().filter(|(_, pod)| config.profile_for(pod).is_some());
-    let mut waiting: Vec<_> = waiting
-        .map(|(key, pod)| (json::text(pod, &["metadata", "creationTimestamp"]).unwrap_or_default(), key))
-        .collect();
+    let mut waiting: Vec<&(String, Key)> =
+        config.profiles.keys().flat_map(|name| snapshot.waiting_for(name)).collect();
     waiting.sort_unstable();
     waiting.into_iter().map(|(_, key)| key.clone()).collect()
 }

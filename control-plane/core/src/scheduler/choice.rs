@@ -1,14 +1,18 @@
 //! The choice itself: every node through the filters, the rest by score, ties by name; or the message that says why
 //! there is none (SCHED-06, SCHED-41, SCHED-51, SCHED-52).
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::accounting::{self, Assumed};
-use super::profile::{Candidate, Profile};
-use super::score::Score;
+use super::accounting::{Assumed, Taken};
+use super::amounts::Amounts;
+use super::ledger::{KnownNode, Ledger};
+use super::profile::{Candidate, Filter, Profile, Rate, Reason, Wanted};
+use super::score::{Score, Share};
+use crate::json;
 use crate::snapshot::{Key, Snapshot};
 
 /// What came of looking for a node.
@@ -18,56 +22,221 @@ pub enum Verdict {
     Bind {
         /// Name of the node.
         node: String,
-        /// The score of every node that passed the filters.
-        scores: BTreeMap<String, Score>,
+        /// Its score, the highest of all.
+        score: Score,
+        /// So many nodes passed the filters.
+        feasible: usize,
     },
     /// The pod goes nowhere for now.
     Unschedulable {
         /// Message of the FailedScheduling event and of the PodScheduled condition.
         message: String,
-        /// Why not, by name of the node: the reasons of the first filter that it failed.
-        per_node: BTreeMap<String, Vec<String>>,
     },
+}
+
+/// What a profile makes of one node for one pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// Name of the node.
+    pub node: String,
+    /// Every filter in order, with its reasons where the node fails it. Only the first that fails counts.
+    pub filters: Vec<(&'static str, Vec<Reason>)>,
+    /// Every rating with its weight, where the node passed the filters.
+    pub ratings: Option<Vec<(&'static str, u32, Share)>>,
+}
+
+/// Everything that one attempt looks at.
+struct Attempt<'a> {
+    profile: &'static Profile,
+    ledger: Cow<'a, Ledger>,
+    snapshot: &'a Snapshot,
+    assumed: &'a Assumed,
+    wanted: Wanted<'a>,
+    key: Key,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(profile: &'static Profile, pod: &'a Value, snapshot: &'a Snapshot, assumed: &'a Assumed) -> Self {
+        Self {
+            profile,
+            ledger: snapshot.ledger(profile),
+            snapshot,
+            assumed,
+            wanted: Wanted::new(profile, pod),
+            key: Key::of(pod),
+        }
+    }
+
+    fn taken(&self) -> Taken<'_> {
+        Taken::new(&self.ledger, self.snapshot, self.assumed, &self.key)
+    }
+
+    fn candidate<'s>(&'s self, node: &'s KnownNode, taken: Cow<'s, Amounts>) -> Candidate<'s> {
+        let (wanted, snapshot, assumed) = (&self.wanted, self.snapshot, self.assumed);
+        Candidate { wanted, node, taken, snapshot, assumed }
+    }
+
+    /// The first filter that the node fails; its reasons are left in `reasons`, which is empty otherwise.
+    fn first_failed(&self, candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) -> Option<&'static Filter> {
+        reasons.clear();
+        self.profile.filters.iter().find(|filter| {
+            (filter.reasons)(candidate, reasons);
+            !reasons.is_empty()
+        })
+    }
+
+    /// The most that any of these nodes has of what each plugin wants few of.
+    fn most(&self, candidates: &[Candidate<'_>]) -> Vec<u64> {
+        let of = |rate: &Rate| match rate {
+            Rate::Share(_) => 0,
+            Rate::Fewest(count) => candidates.iter().map(count).max().unwrap_or(0),
+        };
+        self.profile.scores.iter().map(|plugin| of(&plugin.rate)).collect()
+    }
+
+    fn ratings<'s>(
+        &'s self,
+        candidate: &'s Candidate<'_>,
+        most: &'s [u64],
+    ) -> impl Iterator<Item = (&'static str, u32, Share)> {
+        self.profile.scores.iter().zip(most).map(|(plugin, most)| {
+            let share = match plugin.rate {
+                Rate::Share(share) => share(candidate),
+                Rate::Fewest(_) if *most == 0 => Share::hundredths(100),
+                Rate::Fewest(count) => Share::hundredths(100 - 100 * count(candidate) / most),
+            };
+            (plugin.name, plugin.weight, share)
+        })
+    }
+
+    fn score(&self, candidate: &Candidate<'_>, most: &[u64]) -> Score {
+        Score::mean_of(self.ratings(candidate, most).map(|(_, weight, share)| (weight, share)).collect())
+    }
 }
 
 /// Looks for a node for `pod`, which may be in the snapshot or not yet.
 #[must_use]
-pub fn schedule(profile: &Profile, pod: &Value, snapshot: &Snapshot, assumed: &Assumed) -> Verdict {
-    let request = (profile.request)(pod);
-    let mut taken = accounting::taken(profile, snapshot, assumed, &Key::of(pod));
-    let mut scores = BTreeMap::new();
-    let mut per_node = BTreeMap::new();
-    for (key, node) in snapshot.list("nodes") {
-        let taken = taken.remove(&key.name).unwrap_or_default();
-        let candidate = Candidate { pod, node, request: &request, offer: (profile.offer)(node), taken };
-        let failed =
-            profile.filters.iter().map(|filter| (filter.reasons)(&candidate)).find(|r| !r.is_empty());
-        match failed {
-            Some(reasons) => {
-                per_node.insert(key.name.clone(), reasons);
-            }
-            None => {
-                let shares = profile.scores.iter().map(|plugin| (plugin.share)(&candidate)).collect();
-                scores.insert(key.name.clone(), Score::mean_of(shares));
-            }
+pub fn schedule(profile: &'static Profile, pod: &Value, snapshot: &Snapshot, assumed: &Assumed) -> Verdict {
+    let attempt = Attempt::new(profile, pod, snapshot, assumed);
+    let taken = attempt.taken();
+    let (mut feasible, mut failures) = (Vec::new(), Failures::default());
+    let mut reasons = Vec::new();
+    for (name, node, listed) in attempt.ledger.nodes() {
+        let candidate = attempt.candidate(node, taken.on(name, listed));
+        match attempt.first_failed(&candidate, &mut reasons) {
+            Some(filter) => failures.count(filter, &mut reasons),
+            None => feasible.push(candidate),
         }
     }
-    match scores.iter().min_by_key(|(name, score)| (Reverse(*score), *name)) {
-        Some((node, _)) => Verdict::Bind { node: node.clone(), scores },
-        None => Verdict::Unschedulable { message: message(&per_node), per_node },
+    let most = attempt.most(&feasible);
+    let rated = feasible.iter().map(|candidate| (Reverse(attempt.score(candidate, &most)), candidate.node));
+    // The nodes come in the order of their names, and the first of equals is kept.
+    match rated.min_by(|(a, _), (b, _)| a.cmp(b)) {
+        Some((Reverse(score), node)) => {
+            Verdict::Bind { node: node.name().to_owned(), score, feasible: feasible.len() }
+        }
+        None => Verdict::Unschedulable { message: failures.message(profile, pod) },
     }
 }
 
-/// kube-scheduler's message: counted reasons as strings, sorted bytewise, the count included.
-fn message(per_node: &BTreeMap<String, Vec<String>>) -> String {
-    if per_node.is_empty() {
-        return "no nodes available to schedule pods".to_owned();
+/// Whether `pod` would fit on this one node: what a change there can have helped.
+#[must_use]
+pub fn fits_on(
+    profile: &'static Profile,
+    pod: &Value,
+    snapshot: &Snapshot,
+    assumed: &Assumed,
+    node: &str,
+) -> bool {
+    let attempt = Attempt::new(profile, pod, snapshot, assumed);
+    let taken = attempt.taken();
+    attempt.ledger.get(node).is_some_and(|(known, listed)| {
+        let candidate = attempt.candidate(known, taken.on(node, listed));
+        attempt.first_failed(&candidate, &mut Vec::new()).is_none()
+    })
+}
+
+/// Every node's verdicts and ratings, in the order of the names.
+#[must_use]
+pub fn explain(
+    profile: &'static Profile,
+    pod: &Value,
+    snapshot: &Snapshot,
+    assumed: &Assumed,
+) -> Vec<Explained> {
+    let attempt = Attempt::new(profile, pod, snapshot, assumed);
+    let taken = attempt.taken();
+    let candidates: Vec<_> = attempt
+        .ledger
+        .nodes()
+        .map(|(name, node, listed)| attempt.candidate(node, taken.on(name, listed)))
+        .collect();
+    let passes = |candidate: &Candidate<'_>| attempt.first_failed(candidate, &mut Vec::new()).is_none();
+    let most: Vec<u64> = {
+        let counts = |rate: &Rate| match rate {
+            Rate::Share(_) => 0,
+            Rate::Fewest(count) => candidates.iter().filter(|it| passes(it)).map(count).max().unwrap_or(0),
+        };
+        profile.scores.iter().map(|plugin| counts(&plugin.rate)).collect()
+    };
+    let filters = |candidate: &Candidate<'_>| {
+        let verdict = |filter: &Filter| {
+            let mut reasons = Vec::new();
+            (filter.reasons)(candidate, &mut reasons);
+            (filter.name, reasons)
+        };
+        profile.filters.iter().map(verdict).collect()
+    };
+    let explained = candidates.iter().map(|candidate| Explained {
+        node: candidate.node.name().to_owned(),
+        filters: filters(candidate),
+        ratings: passes(candidate).then(|| attempt.ratings(candidate, &most).collect()),
+    });
+    explained.collect()
+}
+
+/// Reasons counted over nodes.
+#[derive(Default)]
+struct Failures {
+    nodes: usize,
+    reasons: BTreeMap<Reason, usize>,
+    /// Nodes that might do without some of their pods.
+    full: usize,
+}
+
+impl Failures {
+    fn count(&mut self, filter: &Filter, reasons: &mut Vec<Reason>) {
+        self.nodes += 1;
+        self.full += usize::from(filter.depends_on_pods);
+        for reason in reasons.drain(..) {
+            *self.reasons.entry(reason).or_default() += 1;
+        }
     }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for reason in per_node.values().flatten() {
-        *counts.entry(reason).or_default() += 1;
+
+    /// kube-scheduler's message: counted reasons as strings, sorted bytewise, the count included.
+    fn message(&self, profile: &Profile, pod: &Value) -> String {
+        if self.nodes == 0 {
+            return "no nodes available to schedule pods".to_owned();
+        }
+        let counts = self.reasons.iter().map(|(reason, count)| (reason.as_ref(), *count));
+        let message = counted(self.nodes, counts);
+        if !profile.tells_preemption {
+            return message;
+        }
+        if json::text(pod, &["spec", "preemptionPolicy"]) == Some("Never") {
+            return format!("{message} preemption: not eligible due to preemptionPolicy=Never.");
+        }
+        let outcomes = [
+            ("No preemption victims found for incoming pod", self.full),
+            ("Preemption is not helpful for scheduling", self.nodes - self.full),
+        ];
+        let told = outcomes.into_iter().filter(|(_, count)| *count > 0);
+        format!("{message} preemption: {}", counted(self.nodes, told))
     }
-    let mut counted: Vec<String> = counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+}
+
+fn counted<'a>(nodes: usize, counts: impl Iterator<Item = (&'a str, usize)>) -> String {
+    let mut counted: Vec<String> = counts.map(|(reason, count)| format!("{count} {reason}")).collect();
     counted.sort_unstable();
-    format!("0/{} nodes are available: {}.", per_node.len(), counted.join(", "))
+    format!("0/{nodes} nodes are available: {}.", counted.join(", "))
 }

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::amounts::Amounts;
-use super::profile::{Candidate, Filter, Profile, ScorePlugin};
+use super::profile::{Candidate, Filter, Profile, Rate, Reason, ScorePlugin};
+use crate::json;
 use crate::pod::{self, Phase};
 use crate::quantity::Quantity;
-use crate::{conditions, json};
 
 /// The profile of the small control plane.
 pub static KUBE32: Profile = Profile {
@@ -22,17 +22,22 @@ pub static KUBE32: Profile = Profile {
     offer,
     outstanding,
     filters: &[
-        Filter { name: "NodeReady", reasons: not_taking_pods },
-        Filter { name: "NodeName", reasons: other_node_named },
-        Filter { name: "NodeSelector", reasons: selector_differs },
-        Filter { name: "Memory", reasons: |candidate| short_of(candidate, &[MEMORY]) },
-        Filter { name: "Psram", reasons: |candidate| short_of(candidate, &[PSRAM]) },
-        Filter { name: "PinsAndBuses", reasons: |candidate| short_of(candidate, &COUNTED) },
+        Filter { name: "NodeReady", reasons: not_taking_pods, depends_on_pods: false },
+        Filter { name: "NodeName", reasons: other_node_named, depends_on_pods: false },
+        Filter { name: "NodeSelector", reasons: selector_differs, depends_on_pods: false },
+        Filter { name: "Memory", reasons: |it, told| short_of(it, &[MEMORY], told), depends_on_pods: true },
+        Filter { name: "Psram", reasons: |it, told| short_of(it, &[PSRAM], told), depends_on_pods: true },
+        Filter {
+            name: "PinsAndBuses",
+            reasons: |it, told| short_of(it, &COUNTED, told),
+            depends_on_pods: true,
+        },
     ],
     scores: &[
-        ScorePlugin { name: "MemoryLeft", share: |candidate| candidate.share_left(MEMORY) },
-        ScorePlugin { name: "GpioLeft", share: |candidate| candidate.share_left(GPIO) },
+        ScorePlugin { name: "MemoryLeft", weight: 1, rate: Rate::Share(|it| it.share_left(MEMORY)) },
+        ScorePlugin { name: "GpioLeft", weight: 1, rate: Rate::Share(|it| it.share_left(GPIO)) },
     ],
+    tells_preemption: false,
 };
 
 const MEMORY: &str = "memory";
@@ -49,35 +54,31 @@ const NAMED_BUSES: [(&str, &str); 2] = [("esp32.io/i2c-bus-", I2C), ("esp32.io/u
 /// Memory of a pod that declares none anywhere: 16 KiB (SCHED-14).
 const UNDECLARED_MEMORY: i64 = 16 * 1024;
 
-fn not_taking_pods(candidate: &Candidate<'_>) -> Vec<String> {
-    let node = candidate.node;
-    if json::is_true(node, &["spec", "unschedulable"]) {
-        return vec!["node(s) were unschedulable".to_owned()];
-    }
-    if conditions::is_true(node, "Ready") { Vec::new() } else { vec!["node(s) were not ready".to_owned()] }
-}
-
-fn other_node_named(candidate: &Candidate<'_>) -> Vec<String> {
-    match pod::node(candidate.pod) {
-        Some(name) if name != json::name(candidate.node) => {
-            vec!["node(s) didn't match spec.nodeName".to_owned()]
-        }
-        Some(_) | None => Vec::new(),
+fn not_taking_pods(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
+    if candidate.node.unschedulable {
+        reasons.push("node(s) were unschedulable".into());
+    } else if !candidate.node.ready {
+        reasons.push("node(s) were not ready".into());
     }
 }
 
-fn selector_differs(candidate: &Candidate<'_>) -> Vec<String> {
-    let selector = json::get(candidate.pod, &["spec", "nodeSelector"]).and_then(Value::as_object);
-    let fits = selector
-        .into_iter()
-        .flatten()
-        .all(|(key, value)| json::get(candidate.node, &["metadata", "labels", key]) == Some(value));
-    if fits { Vec::new() } else { vec!["node(s) didn't match Pod's node affinity/selector".to_owned()] }
+fn other_node_named(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
+    if pod::node(candidate.wanted.pod).is_some_and(|name| name != candidate.node.name()) {
+        reasons.push("node(s) didn't match spec.nodeName".into());
+    }
 }
 
-fn short_of(candidate: &Candidate<'_>, resources: &[&str]) -> Vec<String> {
-    let short = resources.iter().filter(|resource| candidate.is_short_of(resource));
-    short.map(|resource| format!("Insufficient {resource}")).collect()
+fn selector_differs(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
+    let mut wanted = candidate.wanted.selector.into_iter().flatten();
+    if !wanted.all(|(key, value)| candidate.node.label(key) == Some(value)) {
+        reasons.push("node(s) didn't match Pod's node affinity/selector".into());
+    }
+}
+
+fn short_of(candidate: &Candidate<'_>, resources: &[&'static str], reasons: &mut Vec<Reason>) {
+    for resource in resources {
+        candidate.tell_if_short(resource, reasons);
+    }
 }
 
 /// What a pod asks for: the containers together, or the largest init container where that is more (SCHED-14).

@@ -2,10 +2,16 @@
 //!
 //! A profile is data; the choice in `choice.rs` knows none by name. Another dialect is another table.
 
-use serde_json::Value;
+use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
+use super::accounting::Assumed;
 use super::amounts::Amounts;
+use super::ledger::KnownNode;
 use super::score::Share;
+use crate::json;
+use crate::snapshot::Snapshot;
 
 /// A way to choose nodes.
 #[derive(Debug)]
@@ -23,17 +29,24 @@ pub struct Profile {
     pub outstanding: fn(pod: &Value, covered: u64) -> bool,
     /// In this order; a node is counted under the first filter that it fails.
     pub filters: &'static [Filter],
-    /// The mean of these shares is the score; the highest wins.
+    /// The mean of these is the score; the highest wins.
     pub scores: &'static [ScorePlugin],
+    /// Whether the message of a failure goes on with what preemption would come to, as Kubernetes' does.
+    pub tells_preemption: bool,
 }
+
+/// Why a node will not do, in the words of the FailedScheduling message.
+pub type Reason = Cow<'static, str>;
 
 /// Rules nodes out.
 #[derive(Debug)]
 pub struct Filter {
     /// Its name.
     pub name: &'static str,
-    /// Why this node will not do, in the words of the FailedScheduling message; empty if it will.
-    pub reasons: fn(&Candidate<'_>) -> Vec<String>,
+    /// Adds every reason for which this node will not do; none if it will.
+    pub reasons: fn(&Candidate<'_>, &mut Vec<Reason>),
+    /// Whether the node might do if other pods left it.
+    pub depends_on_pods: bool,
 }
 
 /// Rates nodes.
@@ -41,36 +54,73 @@ pub struct Filter {
 pub struct ScorePlugin {
     /// Its name.
     pub name: &'static str,
-    /// Its share of the score, from nothing to one.
-    pub share: fn(&Candidate<'_>) -> Share,
+    /// How much it counts beside the others.
+    pub weight: u32,
+    /// How it rates.
+    pub rate: Rate,
+}
+
+/// How a plugin rates a node.
+#[derive(Debug)]
+pub enum Rate {
+    /// By a share, from nothing to one, that depends on this node alone.
+    Share(fn(&Candidate<'_>) -> Share),
+    /// The fewer the better, in whole hundredths of the most that any candidate has.
+    Fewest(fn(&Candidate<'_>) -> u64),
+}
+
+/// A pod that looks for a node, with what filters and scores ask of it read once.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// The pod.
+    pub pod: &'a Value,
+    /// What it asks for.
+    pub request: Amounts,
+    /// `spec.nodeSelector`.
+    pub selector: Option<&'a Map<String, Value>>,
+    /// `spec.tolerations`.
+    pub tolerations: &'a [Value],
+}
+
+impl<'a> Wanted<'a> {
+    /// Reads `pod` as `profile` does.
+    #[must_use]
+    pub fn new(profile: &Profile, pod: &'a Value) -> Self {
+        Self {
+            pod,
+            request: (profile.request)(pod),
+            selector: json::get(pod, &["spec", "nodeSelector"]).and_then(Value::as_object),
+            tolerations: json::list(pod, &["spec", "tolerations"]),
+        }
+    }
 }
 
 /// A pod before a node that may take it.
 #[derive(Debug)]
 pub struct Candidate<'a> {
     /// The pod.
-    pub pod: &'a Value,
+    pub wanted: &'a Wanted<'a>,
     /// The node.
-    pub node: &'a Value,
-    /// What the pod asks for.
-    pub request: &'a Amounts,
-    /// What the node offers in all.
-    pub offer: Amounts,
+    pub node: &'a KnownNode,
     /// What of it is taken, before this pod.
-    pub taken: Amounts,
+    pub taken: Cow<'a, Amounts>,
+    /// Everything else, for the few that ask.
+    pub snapshot: &'a Snapshot,
+    /// Bindings that are on their way.
+    pub assumed: &'a Assumed,
 }
 
 impl Candidate<'_> {
     /// What is left of a resource before this pod, in nano-units; negative where pods were bound past the scheduler.
     #[must_use]
     pub fn free(&self, resource: &str) -> i128 {
-        self.offer.get(resource) - self.taken.get(resource)
+        self.node.offer.get(resource) - self.taken.get(resource)
     }
 
     /// Whether the pod asks for more of a resource than is left. Asking for nothing always fits.
     #[must_use]
     pub fn is_short_of(&self, resource: &str) -> bool {
-        let asked = self.request.get(resource);
+        let asked = self.wanted.request.get(resource);
         asked > 0 && asked > self.free(resource)
     }
 
@@ -78,6 +128,13 @@ impl Candidate<'_> {
     /// (SCHED-40, SCHED-42).
     #[must_use]
     pub fn share_left(&self, resource: &str) -> Share {
-        Share::new(self.free(resource) - self.request.get(resource), self.offer.get(resource))
+        Share::new(self.free(resource) - self.wanted.request.get(resource), self.node.offer.get(resource))
+    }
+
+    /// Adds a reason where too little is left of a resource.
+    pub(super) fn tell_if_short(&self, resource: &str, reasons: &mut Vec<Reason>) {
+        if self.is_short_of(resource) {
+            reasons.push(format!("Insufficient {resource}").into());
+        }
     }
 }

@@ -17,36 +17,77 @@ impl Share {
     #[must_use]
     pub fn new(part: i128, of: i128) -> Self {
         match (u128::try_from(part), u128::try_from(of)) {
-            (Ok(part), Ok(of)) if of > 0 => Self { part, of },
+            (Ok(part), Ok(of)) if of > 0 => Self::shortened(part, of),
             _ => Self { part: 0, of: 1 },
         }
     }
+
+    /// `n / 100`.
+    #[must_use]
+    pub fn hundredths(n: u64) -> Self {
+        Self { part: u128::from(n), of: 100 }
+    }
+
+    /// Most figures are whole units, and small numbers are quick to compare.
+    fn shortened(part: u128, of: u128) -> Self {
+        if let (Ok(small_part), Ok(small_of)) = (u64::try_from(part), u64::try_from(of))
+            && small_part % UNIT == 0
+            && small_of % UNIT == 0
+        {
+            return Self { part: u128::from(small_part / UNIT), of: u128::from(small_of / UNIT) };
+        }
+        Self { part, of }
+    }
+
+    /// In thousandths, rounded down: for logs, never for choices.
+    #[must_use]
+    pub fn per_mille(&self) -> u128 {
+        self.part.saturating_mul(1000) / self.of
+    }
 }
 
-/// The mean of some shares. Scores of the same profile, so of equally many shares, can be compared.
+/// Nano-units of one.
+const UNIT: u64 = 1_000_000_000;
+
+/// The weighted mean of some shares. Scores of the same profile, so of shares with the same weights, can be compared.
 #[derive(Debug, Clone)]
-pub struct Score(Vec<Share>);
+pub struct Score(Vec<(u32, Share)>);
 
 impl Score {
-    /// The mean of `shares`.
+    /// The mean of `shares`, each with its weight.
     #[must_use]
-    pub fn mean_of(shares: Vec<Share>) -> Self {
+    pub fn mean_of(shares: Vec<(u32, Share)>) -> Self {
         Self(shares)
     }
 
     /// The score in thousandths, rounded down: for logs, never for choices.
     #[must_use]
     pub fn per_mille(&self) -> u128 {
-        let whole = |share: &Share| share.part.saturating_mul(1000) / share.of;
-        self.0.iter().map(whole).sum::<u128>() / u128::try_from(self.0.len().max(1)).unwrap_or(1)
+        let weights: u128 = self.0.iter().map(|(weight, _)| u128::from(*weight)).sum();
+        let whole = |(weight, share): &(u32, Share)| u128::from(*weight) * share.per_mille();
+        self.0.iter().map(whole).sum::<u128>() / weights.max(1)
+    }
+
+    /// The sum of the shares as one ratio, where that fits into the numbers that the machine has.
+    fn small_sum(&self) -> Option<(u128, u128)> {
+        self.0.iter().try_fold((0_u128, 1_u128), |(part, of), (weight, share)| {
+            let term = share.part.checked_mul(u128::from(*weight))?.checked_mul(of)?;
+            Some((part.checked_mul(share.of)?.checked_add(term)?, of.checked_mul(share.of)?))
+        })
+    }
+
+    /// The order, where the figures are small enough to tell it quickly.
+    fn small_cmp(&self, other: &Self) -> Option<Ordering> {
+        let ((part, of), (other_part, other_of)) = (self.small_sum()?, other.small_sum()?);
+        Some(part.checked_mul(other_of)?.cmp(&other_part.checked_mul(of)?))
     }
 
     /// Numerator of the sum of the shares, over [`Score::denominator`].
     fn numerator(&self) -> Wide {
         let mut sum = Wide::default();
-        for (index, share) in self.0.iter().enumerate() {
-            let mut term = Wide::from(share.part);
-            for (other, factor) in self.0.iter().enumerate() {
+        for (index, (weight, share)) in self.0.iter().enumerate() {
+            let mut term = Wide::from(share.part).times(&Wide::from(u128::from(*weight)));
+            for (other, (_, factor)) in self.0.iter().enumerate() {
                 if other != index {
                     term = term.times(&Wide::from(factor.of));
                 }
@@ -57,7 +98,12 @@ impl Score {
     }
 
     fn denominator(&self) -> Wide {
-        self.0.iter().fold(Wide::from(1), |product, share| product.times(&Wide::from(share.of)))
+        self.0.iter().fold(Wide::from(1), |product, (_, share)| product.times(&Wide::from(share.of)))
+    }
+
+    /// The order whatever the figures.
+    fn wide_cmp(&self, other: &Self) -> Ordering {
+        self.numerator().times(&other.denominator()).cmp(&other.numerator().times(&self.denominator()))
     }
 }
 
@@ -77,8 +123,8 @@ impl PartialOrd for Score {
 
 impl Ord for Score {
     fn cmp(&self, other: &Self) -> Ordering {
-        // the means have the same divisor, so the sums decide
-        self.numerator().times(&other.denominator()).cmp(&other.numerator().times(&self.denominator()))
+        // The means have the same divisor, so the sums decide.
+        self.small_cmp(other).unwrap_or_else(|| self.wide_cmp(other))
     }
 }
 
@@ -153,7 +199,7 @@ mod tests {
     use super::*;
 
     fn score(shares: &[(i128, i128)]) -> Score {
-        Score::mean_of(shares.iter().map(|(part, of)| Share::new(*part, *of)).collect())
+        Score::mean_of(shares.iter().map(|(part, of)| (1, Share::new(*part, *of))).collect())
     }
 
     #[test]
@@ -198,6 +244,21 @@ mod tests {
             let left = (a * d + c * b) * (f * h);
             let right = (e * h + g * f) * (b * d);
             prop_assert_eq!(score(&[(a, b), (c, d)]).cmp(&score(&[(e, f), (g, h)])), left.cmp(&right));
+        }
+
+        #[test]
+        fn the_quick_order_is_the_exact_one(
+            shares in prop::collection::vec((0_i128..1 << 60, 1_i128..1 << 60, 0_i128..1 << 60, 1_i128..1 << 60), 2),
+            bits in 0_u32..60, weight in 1_u32..5,
+        ) {
+            let score = |(a, b, c, d): (i128, i128, i128, i128)| {
+                let share = |part: i128, of: i128| Share::new((part >> bits) * 500_000_000, ((of >> bits) + 1) * 500_000_000);
+                Score::mean_of(vec![(weight, share(a, b)), (1, share(c, d))])
+            };
+            let (left, right) = (score(shares[0]), score(shares[1]));
+            if let Some(quick) = left.small_cmp(&right) {
+                prop_assert_eq!(quick, left.wide_cmp(&right));
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod daemonset;
 mod deployment;
+mod ledger;
 mod lifecycle;
 mod outage;
 mod ownership;

@@ -753,7 +753,7 @@ proptest! {
             let verdict = schedule(&KUBE32, &pod, &arrived, &assumed);
             refused |= matches!(verdict, Verdict::Unschedulable { .. });
             if let Verdict::Bind { node, .. } = verdict {
-                assumed.assume(&pod, &node);
+                assumed.assume(&world.scheduler, &pod, &node);
                 *on.entry(node.clone()).or_default() += ask;
                 if order.rotate_left(u32::try_from(index % 64).unwrap_or(0)) % 2 == 0 {
                     let bound = scheduler::bound(&pod, &node, &world.now);

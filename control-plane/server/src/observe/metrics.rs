@@ -76,6 +76,8 @@ pub struct Metrics {
     pub controller_writes: IntCounterVec,
     /// Durations from decision to its last write, by controller.
     pub controller_seconds: HistogramVec,
+    /// Durations of looks at which nothing was to be done, by controller.
+    pub look_seconds: HistogramVec,
     /// Attempts to find a node for a pod.
     pub schedule_attempts: IntCounterVec,
     /// Their durations.
@@ -221,6 +223,12 @@ impl Metrics {
                 WRITE_SECONDS,
                 &["controller"],
             ),
+            look_seconds: all.histograms(
+                "rigor_controller_look_duration_seconds",
+                "Seconds that the snapshot was held to find out which of some objects need something.",
+                WRITE_SECONDS,
+                &["controller"],
+            ),
             schedule_attempts: all.counters(
                 "scheduler_schedule_attempts_total",
                 "Attempts to find a node for a pod.",
@@ -271,6 +279,13 @@ impl Metrics {
                 .inc_by(u64::try_from(writes).unwrap_or(u64::MAX));
             self.controller_seconds.with_label_values(&[controller]).observe(took.as_secs_f64());
         }
+    }
+
+    /// Counts decisions from which nothing followed, made in one look.
+    pub fn looked_at(&self, controller: &str, idle: usize, took: Duration) {
+        let idle = u64::try_from(idle).unwrap_or(u64::MAX);
+        self.decisions.with_label_values(&[controller, Outcome::Idle.label()]).inc_by(idle);
+        self.look_seconds.with_label_values(&[controller]).observe(took.as_secs_f64());
     }
 
     /// Counts an attempt to find a node; `result` is Kubernetes' `scheduled`, `unschedulable` or `error`.

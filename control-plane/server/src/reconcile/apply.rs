@@ -115,6 +115,39 @@ pub async fn try_settle(
     Settled { holds: false, again: None }
 }
 
+/// So many are looked at under one lock: what is asked of the snapshot meanwhile waits no longer than that takes.
+const AT_A_LOOK: usize = 256;
+
+/// Settles each of `keys`, of which none waits for another. The many from which nothing follows cost one look. Answers when to look at which again.
+pub async fn settle_each<K: Sync>(
+    service: &Service,
+    what: &str,
+    keys: &[K],
+    decide: impl Fn(&Snapshot, &K, &Now) -> Decision,
+) -> Vec<(usize, Duration)> {
+    let (mut again, mut numbers) = (Vec::new(), 0..);
+    for some in keys.chunks(AT_A_LOOK) {
+        let began = service.clock.mono();
+        service.vitals.moved(began);
+        let looks: Vec<Option<Option<Duration>>> = {
+            let reflector = service.fresh();
+            let (snapshot, now) = (reflector.snapshot(), service.now());
+            let looks = some.iter().map(|key| decide(snapshot, key, &now));
+            looks.map(|decision| decision.is_idle().then_some(decision.look_again)).collect()
+        };
+        let idle = looks.iter().filter(|look| look.is_some()).count();
+        service.metrics.looked_at(what, idle, service.clock.mono().saturating_sub(began));
+        // Together, so that a store which commits in groups takes what many nodes' end brings in few steps.
+        let dues = some.iter().zip(looks).map(async |(key, look)| match look {
+            Some(due) => due,
+            None => settle(service, what, |snapshot, now| decide(snapshot, key, now)).await,
+        });
+        let dues = futures_util::future::join_all(dues).await;
+        again.extend(dues.into_iter().zip(&mut numbers).filter_map(|(due, number)| Some((number, due?))));
+    }
+    again
+}
+
 /// Counts an attempt to find a node, as Kubernetes does: a pod that had no room is unschedulable.
 fn note_attempt(service: &Service, decision: &Decision, outcome: Outcome, took: Duration) {
     let bound = decision.writes.iter().any(|write| matches!(write, Write::Bind { .. }));

@@ -3,8 +3,7 @@
 //! Lifecycle checks come every C, workload passes every W, retries of pending pods as core asks for them (SCHED-03). Service
 //! accounts, garbage and namespaces follow changes. The order within a turn is fixed, so that a run repeats.
 
-use std::collections::BTreeMap;
-use std::sync::MutexGuard;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use control_plane_api::kinds;
@@ -15,7 +14,7 @@ use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
 use control_plane_core::controllers::{namespace, service_account};
 use control_plane_core::scheduler;
 
-use super::apply::{SCHEDULER, settle};
+use super::apply::{SCHEDULER, settle, settle_each};
 use super::recorder;
 use super::workloads::Workloads;
 use crate::config::Controller;
@@ -37,6 +36,8 @@ pub struct Controllers {
     next_sweep: Duration,
     /// Nodes that are to be looked at between two checks.
     nodes: BTreeMap<String, Duration>,
+    /// The version of the waiting pods when they were last looked at, and when the next of them is tried again.
+    waiting: Option<(u64, Option<Duration>)>,
     /// Changes up to this revision were followed.
     followed: u64,
 }
@@ -56,6 +57,7 @@ impl Controllers {
             next_pass: now,
             next_sweep: now + EVENT_SWEEP,
             nodes: BTreeMap::new(),
+            waiting: None,
             followed: 0,
         }
     }
@@ -140,38 +142,47 @@ impl Controllers {
         } else {
             self.nodes.iter().filter(|(_, due)| **due <= now).map(|(name, _)| name.clone()).collect()
         };
-        for name in nodes {
-            self.nodes.remove(&name);
-            let again = settle(service, "node-lifecycle", |snapshot, now| {
-                node_lifecycle::decide(snapshot, &self.lifecycle, &name, now)
-            });
-            if let Some(due) = again.await.filter(|due| *due > now && *due < self.next_check) {
-                self.nodes.insert(name, due);
-            }
+        for name in &nodes {
+            self.nodes.remove(name);
+        }
+        let again = settle_each(service, "node-lifecycle", &nodes, |snapshot, name, now| {
+            node_lifecycle::decide(snapshot, &self.lifecycle, name, now)
+        });
+        let again = again.await;
+        for (number, due) in again.into_iter().filter(|(_, due)| *due > now && *due < self.next_check) {
+            self.nodes.extend(nodes.get(number).map(|name| (name.clone(), due)));
         }
         if !check {
             return;
         }
-        for key in keys(service, "pods") {
-            settle(service, "node-lifecycle", |snapshot, now| {
-                node_lifecycle::decide_pod(snapshot, &self.lifecycle, &key, now)
-            })
-            .await;
-        }
+        let pods = node_lifecycle::endangered(service.fresh().snapshot());
+        settle_each(service, "node-lifecycle", &pods, |snapshot, key, now| {
+            node_lifecycle::decide_pod(snapshot, &self.lifecycle, key, now)
+        })
+        .await;
     }
 
-    /// Pending pods whose time has come. Answers when the next one's comes.
+    /// Pending pods whose time has come, or that a change on some node may have helped. Answers when the next one's comes.
     async fn schedule(&mut self, service: &Service) -> Option<Duration> {
         let now = service.clock.mono();
+        let (stirred, version) = {
+            let mut reflector = service.fresh();
+            (reflector.take_stirred(), reflector.snapshot().waiting_version())
+        };
+        let nothing_new = stirred.is_empty() && self.waiting.is_some_and(|(seen, _)| seen == version);
+        if let Some((_, next)) =
+            self.waiting.filter(|(_, next)| nothing_new && next.is_none_or(|due| due > now))
+        {
+            return next;
+        }
         let is_due = |key: &Key| service.retries().get(key).is_none_or(|due| *due <= now);
-        let waiting = pending(service).0;
-        for key in waiting {
-            if !is_due(&key) {
+        for key in waiting(service) {
+            if !is_due(&key) && !is_helped(service, &key, &stirred) {
                 continue;
             }
             let scheduling = service.scheduling.lock().await;
             // Whoever made the pod looked for a node under this lock, and may have noted when to try again only now.
-            if !is_due(&key) {
+            if !is_due(&key) && !is_helped(service, &key, &stirred) {
                 continue;
             }
             let again = settle(service, SCHEDULER, |snapshot, now| {
@@ -183,11 +194,28 @@ impl Controllers {
             let again = again.filter(|due| *due > now).unwrap_or(now + service.config.reconcile_interval);
             service.retries().insert(key, again);
         }
-        let (pending, retries) = pending(service);
-        let count = i64::try_from(pending.len()).unwrap_or(i64::MAX);
+        let next = self.count_waiting(service, now);
+        self.waiting = Some(next);
+        next.1
+    }
+
+    /// Forgets the retries of pods that wait no more. Answers the version of those that wait, and when the next is tried again.
+    fn count_waiting(&self, service: &Service, now: Duration) -> (u64, Option<Duration>) {
+        // A creation notes its pod's retry once the pod is in the snapshot, so both are looked at under one lock.
+        let mut retries = service.retries();
+        let (waiting, version) = {
+            let reflector = service.fresh();
+            let waiting = scheduler::pending(reflector.snapshot(), &service.scheduler);
+            (waiting, reflector.snapshot().waiting_version())
+        };
+        if retries.len() > waiting.len() {
+            let waiting: BTreeSet<&Key> = waiting.iter().collect();
+            retries.retain(|key, _| waiting.contains(key));
+        }
+        let count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
         service.metrics.pending_pods.with_label_values(&["unschedulable"]).set(count);
         // A pod that turned up meanwhile is due at once.
-        pending.iter().map(|key| retries.get(key).copied().unwrap_or(now)).min()
+        (version, waiting.iter().map(|key| retries.get(key).copied().unwrap_or(now)).min())
     }
 }
 
@@ -197,13 +225,22 @@ fn next(due: Duration, period: Duration, now: Duration) -> Duration {
     if next > now { next } else { now + period }
 }
 
-/// The pods that wait for a node, and when each is tried again; what else was noted is forgotten. A creation notes its pod's
-/// retry once the pod is in the snapshot, so both are looked at under one lock.
-fn pending(service: &Service) -> (Vec<Key>, MutexGuard<'_, BTreeMap<Key, Duration>>) {
-    let mut retries = service.retries();
-    let pending = scheduler::pending(service.fresh().snapshot(), &service.scheduler);
-    retries.retain(|key, _| pending.contains(key));
-    (pending, retries)
+/// The pods that wait for a node, in the order in which they are tried.
+fn waiting(service: &Service) -> Vec<Key> {
+    scheduler::pending(service.fresh().snapshot(), &service.scheduler)
+}
+
+/// Whether one of these nodes would take the pod by now.
+fn is_helped(service: &Service, key: &Key, stirred: &BTreeSet<String>) -> bool {
+    if stirred.is_empty() {
+        return false;
+    }
+    let reflector = service.fresh();
+    let snapshot = reflector.snapshot();
+    let Some(pod) = snapshot.at("pods", key) else { return false };
+    let Some(profile) = service.scheduler.profile_for(pod) else { return false };
+    let assumed = service.assumed();
+    stirred.iter().any(|node| scheduler::fits_on(profile, pod, snapshot, &assumed, node))
 }
 
 fn keys(service: &Service, resource: &str) -> Vec<Key> {

@@ -3,10 +3,11 @@
 //! Handlers refresh it right after each write, so an instant that the snapshot keeps (a lease's renewal, a stamp) is the
 //! instant of acceptance (NODE-03, NODE-11).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use control_plane_api::kinds;
+use control_plane_core::scheduler::SchedulerConfig;
 use control_plane_core::{Key, Now, Object, Snapshot};
 use serde_json::Value;
 
@@ -153,6 +154,18 @@ impl Reflector {
     /// The objects, as of the last refresh.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// Keeps what these schedulers read.
+    pub fn keep_ledgers(&mut self, config: &SchedulerConfig) {
+        for profile in config.distinct_profiles() {
+            self.snapshot.keep_ledger(profile);
+        }
+    }
+
+    /// The nodes on which something changed that may help a waiting pod (SCHED-55).
+    pub fn take_stirred(&mut self) -> BTreeSet<String> {
+        self.snapshot.take_stirred()
     }
 
     /// Another number after each change of a role or binding.

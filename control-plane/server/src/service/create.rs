@@ -39,7 +39,7 @@ struct Assumption<'a> {
 
 impl<'a> Assumption<'a> {
     fn new(service: &'a Service, pod: &Value, node: &str) -> Self {
-        service.assumed().assume(pod, node);
+        service.assumed().assume(&service.scheduler, pod, node);
         Self { service, key: control_plane_core::Key::of(pod), uid: text(pod, "/metadata/uid").to_owned() }
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use control_plane_api::strategy::Context;
 use control_plane_api::{ApiError, Kind, kinds};
-use control_plane_core::scheduler::{Assumed, KUBE32, SchedulerConfig};
+use control_plane_core::scheduler::{Assumed, KUBE32, Profile, SchedulerConfig, UPSTREAM};
 use control_plane_core::{EventRecord, Now};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ use crate::auth::accounts::Issuer;
 use crate::auth::rbac::{self, Policy, Rule};
 use crate::auth::{Credentials, Secrets, Tokens};
 use crate::clock::Clock;
-use crate::config::{Config, Controller};
+use crate::config::{Config, Controller, SchedulerProfile};
 use crate::leadership::Leadership;
 use crate::observe::audit::Audit;
 use crate::observe::{Metrics, Vitals};
@@ -106,12 +106,15 @@ impl Service {
         clock: Arc<dyn Clock>,
         seed: u64,
         credentials: Credentials,
-        reflector: Reflector,
+        mut reflector: Reflector,
         (metrics, vitals): (Arc<Metrics>, Arc<Vitals>),
     ) -> Self {
         let random = Arc::new(Random::new(seed, store.revision()));
-        let profiles = BTreeMap::from([(DEFAULT_SCHEDULER.to_owned(), &KUBE32)]);
+        let mut profiles: BTreeMap<_, _> =
+            config.scheduler_profiles.iter().map(|(name, chosen)| (name.clone(), profile(*chosen))).collect();
+        profiles.insert(DEFAULT_SCHEDULER.to_owned(), profile(config.default_scheduler_profile));
         let scheduler = SchedulerConfig { profiles, retry_period: config.reconcile_interval };
+        reflector.keep_ledgers(&scheduler);
         Self {
             config,
             decisions: Arc::clone(&store),
@@ -168,7 +171,8 @@ impl Service {
     /// When the store cannot be read.
     pub async fn take_over(&self) -> Result<(), StoreError> {
         self.store.catch_up().await?;
-        let loaded = Reflector::load(self.store.as_ref(), &self.now()).await?;
+        let mut loaded = Reflector::load(self.store.as_ref(), &self.now()).await?;
+        loaded.keep_ledgers(&self.scheduler);
         {
             let mut reflector = self.reflector();
             *reflector = loaded;
@@ -283,6 +287,14 @@ impl Service {
             dialect: self.config.dialect,
             eviction_seconds: admission::eviction_seconds(&self.config),
         }
+    }
+}
+
+/// The table behind the name of a profile.
+fn profile(chosen: SchedulerProfile) -> &'static Profile {
+    match chosen {
+        SchedulerProfile::Kube32 => &KUBE32,
+        SchedulerProfile::Upstream => &UPSTREAM,
     }
 }
 

@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::snapshot::Snapshot;
+use crate::conditions;
+use crate::snapshot::{Key, Snapshot};
+use crate::tolerations::{self, UNREACHABLE};
 
 pub use eviction::{decide_pod, evicted};
 pub use node::decide;
@@ -55,6 +57,20 @@ impl Lease {
             Self::Grace
         }
     }
+}
+
+/// The pods for which [`decide_pod`] may have something to say, in the order of their keys: those on nodes that are lost.
+#[must_use]
+pub fn endangered(snapshot: &Snapshot) -> Vec<Key> {
+    let is_lost = |node: &Value| {
+        conditions::status(node, "Ready") == Some("Unknown")
+            || tolerations::no_execute(node).any(|taint| taint.key == UNREACHABLE)
+    };
+    let lost = snapshot.list("nodes").filter(|(_, node)| is_lost(node));
+    let pods = lost.flat_map(|(key, _)| snapshot.pods_on(&key.name)).map(|(key, _)| key.clone());
+    let mut pods: Vec<Key> = pods.collect();
+    pods.sort_unstable();
+    pods
 }
 
 /// The four conditions that a kubelet reports, and that become Unknown with it.

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::client::Client;
+use crate::Client;
 
 /// The token of an administrator, in the token file that every run gets.
 const TOKEN: &str = "bench-admin";
 
+/// A running control plane, which ends with this.
 pub struct Server {
     child: Child,
     address: String,
@@ -20,6 +21,9 @@ pub struct Server {
 
 impl Server {
     /// Starts `binary` over `data_dir` and waits until it says where it serves.
+    ///
+    /// # Errors
+    /// When it does not start.
     pub fn start(binary: &Path, data_dir: &Path, flags: &[&str]) -> anyhow::Result<Self> {
         std::fs::create_dir_all(data_dir)?;
         let tokens = data_dir.join("bench-tokens.csv");
@@ -38,6 +42,10 @@ impl Server {
         Ok(Self { child, address, data_dir: data_dir.into() })
     }
 
+    /// A new connection of an administrator.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
     pub async fn client(&self) -> anyhow::Result<Client> {
         Client::connect(&self.address, TOKEN).await
     }
@@ -52,6 +60,9 @@ impl Server {
     }
 
     /// Resident memory, in MiB.
+    ///
+    /// # Errors
+    /// When the system does not tell.
     pub fn resident(&self) -> anyhow::Result<f64> {
         let status = self.proc("status")?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
@@ -59,6 +70,9 @@ impl Server {
     }
 
     /// Time that it spent computing so far.
+    ///
+    /// # Errors
+    /// When the system does not tell.
     pub fn computed(&self) -> anyhow::Result<Duration> {
         let stat = self.proc("stat")?;
         let fields: Vec<&str> =

@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
+/// One connection to the API.
 pub struct Client {
     stream: BufReader<TcpStream>,
     token: String,
@@ -14,6 +15,9 @@ pub struct Client {
 
 impl Client {
     /// Connects to ADDRESS:PORT.
+    ///
+    /// # Errors
+    /// When nothing listens there.
     pub async fn connect(address: &str, token: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -22,6 +26,9 @@ impl Client {
     }
 
     /// A request; answers its status and body.
+    ///
+    /// # Errors
+    /// When the connection ends.
     pub async fn ask(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<(u16, &[u8])> {
         self.send(method, path, body).await?;
         let (status, length) = self.head().await?;
@@ -31,6 +38,9 @@ impl Client {
     }
 
     /// A request that is expected to succeed; answers the length of its body.
+    ///
+    /// # Errors
+    /// When it fails, with what the server said.
     pub async fn must(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<usize> {
         let (status, answer) = self.ask(method, path, body).await?;
         anyhow::ensure!(status < 300, "{method} {path}: {status} {}", String::from_utf8_lossy(answer));
@@ -38,6 +48,9 @@ impl Client {
     }
 
     /// Begins a watch.
+    ///
+    /// # Errors
+    /// When it is refused.
     pub async fn watch(&mut self, path: &str) -> anyhow::Result<()> {
         self.send("GET", path, "").await?;
         anyhow::ensure!(self.head().await?.0 == 200, "{path} is not watched");
@@ -45,6 +58,9 @@ impl Client {
     }
 
     /// The next chunk of a watch.
+    ///
+    /// # Errors
+    /// When the watch ends.
     pub async fn chunk(&mut self) -> anyhow::Result<&[u8]> {
         self.line().await?;
         let size = usize::from_str_radix(std::str::from_utf8(&self.line)?.trim_end(), 16)?;

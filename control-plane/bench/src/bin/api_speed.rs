@@ -5,9 +5,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
-mod client;
-mod server;
-
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -17,11 +14,8 @@ use anyhow::Context as _;
 use serde_json::json;
 use tokio::task::LocalSet;
 
-use client::Client;
-use server::Server;
+use control_plane_bench::{Client, LEASES, PODS, Server, median, ms, part, sorted};
 
-const PODS: &str = "/api/v1/namespaces/default/pods";
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const RUNS: usize = 3;
 
 /// One line of the table.
@@ -71,27 +65,6 @@ fn lease(name: &str, micros: u64, version: Option<&str>) -> String {
         "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": format!("{renewed:.6}")},
     })
     .to_string()
-}
-
-fn sorted(mut spans: Vec<Duration>) -> Vec<Duration> {
-    spans.sort_unstable();
-    spans
-}
-
-fn part(spans: &[Duration], thousandths: usize) -> Duration {
-    spans
-        .get((spans.len() * thousandths / 1000).min(spans.len().saturating_sub(1)))
-        .copied()
-        .unwrap_or_default()
-}
-
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_unstable_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or_default()
-}
-
-fn ms(span: Duration) -> f64 {
-    span.as_secs_f64() * 1e3
 }
 
 /// Figures of one run, in the order of the table.
