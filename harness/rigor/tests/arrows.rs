@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("control-plane-api", &["control-plane-core"]),
     ("control-plane", &["control-plane-api", "control-plane-core"]),
     ("control-plane-bench", &["control-plane", "control-plane-core"]),
+    ("toy-scheduler", &[]),
     ("kubelet", &[]),
     ("boards-host", &["kubelet"]),
     ("rigor-model", &[]),

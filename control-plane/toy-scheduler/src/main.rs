@@ -1,0 +1,26 @@
+//! `toy-scheduler`: places the pods that name it (EXT-01 … EXT-10). 2 for flags or a kubeconfig that cannot be used.
+
+mod cli;
+mod client;
+mod clock;
+mod cluster;
+mod decide;
+mod quantity;
+mod requests;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let flags = cli::Flags::parse();
+    run::log(flags.verbose);
+    match run::until_signalled(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("toy-scheduler: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The real toy-scheduler against the real control plane, with the kubeconfigs that the latter makes; nodes are played by
+//! their objects alone.
+
+#[path = "../binaries/mod.rs"]
+mod binaries;
+mod crowds;
+mod flags;
+mod placing;
+mod restarts;
+mod world;
