@@ -7,6 +7,9 @@ use crate::quantity::Quantity;
 /// The name of a resource: one that a profile knows, or one that an object names.
 pub type ResourceName = Cow<'static, str>;
 
+/// Names of figures that profiles rate nodes by and that no node can be short of begin so.
+pub const RATED: &str = "rated/";
+
 /// Amounts by the name of the resource, in the order of the names; what is not in it is 0. There are only ever a few, so a row
 /// is quicker to search than a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +25,14 @@ impl Amounts {
     /// The resources of which there is more or less than nothing, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, i128)> {
         self.0.iter().map(|(name, nanos)| (name.as_ref(), *nanos))
+    }
+
+    /// Whether so much is left of `offer` beside what is `taken`. What profiles only rate by is not counted.
+    #[must_use]
+    pub fn fits_into(&self, offer: &Self, taken: &Self) -> bool {
+        self.0.iter().all(|(name, asked)| {
+            *asked <= 0 || name.starts_with(RATED) || *asked <= offer.get(name) - taken.get(name)
+        })
     }
 
     /// Adds to one resource.

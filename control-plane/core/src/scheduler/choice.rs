@@ -2,7 +2,7 @@
 //! there is none (SCHED-06, SCHED-41, SCHED-51, SCHED-52).
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::accounting::{Assumed, Taken};
 use super::amounts::Amounts;
 use super::ledger::{KnownNode, Ledger};
 use super::profile::{Candidate, Filter, Profile, Rate, Reason, Wanted};
-use super::score::{Score, Share};
+use super::score::{Score, Share, Sum};
 use crate::json;
 use crate::snapshot::{Key, Snapshot};
 
@@ -52,19 +52,17 @@ struct Attempt<'a> {
     snapshot: &'a Snapshot,
     assumed: &'a Assumed,
     wanted: Wanted<'a>,
+    /// Those that can rule out any node for this pod.
+    filters: Vec<&'static Filter>,
     key: Key,
 }
 
 impl<'a> Attempt<'a> {
     fn new(profile: &'static Profile, pod: &'a Value, snapshot: &'a Snapshot, assumed: &'a Assumed) -> Self {
-        Self {
-            profile,
-            ledger: snapshot.ledger(profile),
-            snapshot,
-            assumed,
-            wanted: Wanted::new(profile, pod),
-            key: Key::of(pod),
-        }
+        let wanted = Wanted::new(profile, pod);
+        let filters = profile.filters.iter().filter(|filter| (filter.applies)(&wanted)).collect();
+        let ledger = snapshot.ledger(profile);
+        Self { profile, ledger, snapshot, assumed, wanted, filters, key: Key::of(pod) }
     }
 
     fn taken(&self) -> Taken<'_> {
@@ -72,14 +70,13 @@ impl<'a> Attempt<'a> {
     }
 
     fn candidate<'s>(&'s self, node: &'s KnownNode, taken: Cow<'s, Amounts>) -> Candidate<'s> {
-        let (wanted, snapshot, assumed) = (&self.wanted, self.snapshot, self.assumed);
-        Candidate { wanted, node, taken, snapshot, assumed }
+        Candidate::new(&self.wanted, node, taken, self.snapshot, self.assumed)
     }
 
     /// The first filter that the node fails; its reasons are left in `reasons`, which is empty otherwise.
     fn first_failed(&self, candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) -> Option<&'static Filter> {
         reasons.clear();
-        self.profile.filters.iter().find(|filter| {
+        self.filters.iter().copied().find(|filter| {
             (filter.reasons)(candidate, reasons);
             !reasons.is_empty()
         })
@@ -109,6 +106,24 @@ impl<'a> Attempt<'a> {
         })
     }
 
+    /// The highest score. The nodes come in the order of their names, and the first of equals is kept.
+    fn best<'s>(&'s self, candidates: &'s [Candidate<'s>]) -> Option<(&'s KnownNode, Score)> {
+        let most = self.most(candidates);
+        let sum =
+            |it: &Candidate<'_>| Sum::of(self.ratings(it, &most).map(|(_, weight, share)| (weight, share)));
+        let mut rest = candidates.iter();
+        let mut best = rest.next().map(|first| (first, sum(first)))?;
+        for candidate in rest {
+            let own = sum(candidate);
+            let quick = own.as_ref().zip(best.1.as_ref()).and_then(|(own, best)| own.compare(best));
+            let order = quick.unwrap_or_else(|| self.score(candidate, &most).cmp(&self.score(best.0, &most)));
+            if order == Ordering::Greater {
+                best = (candidate, own);
+            }
+        }
+        Some((best.0.node, self.score(best.0, &most)))
+    }
+
     fn score(&self, candidate: &Candidate<'_>, most: &[u64]) -> Score {
         Score::mean_of(self.ratings(candidate, most).map(|(_, weight, share)| (weight, share)).collect())
     }
@@ -128,11 +143,8 @@ pub fn schedule(profile: &'static Profile, pod: &Value, snapshot: &Snapshot, ass
             None => feasible.push(candidate),
         }
     }
-    let most = attempt.most(&feasible);
-    let rated = feasible.iter().map(|candidate| (Reverse(attempt.score(candidate, &most)), candidate.node));
-    // The nodes come in the order of their names, and the first of equals is kept.
-    match rated.min_by(|(a, _), (b, _)| a.cmp(b)) {
-        Some((Reverse(score), node)) => {
+    match attempt.best(&feasible) {
+        Some((node, score)) => {
             Verdict::Bind { node: node.name().to_owned(), score, feasible: feasible.len() }
         }
         None => Verdict::Unschedulable { message: failures.message(profile, pod) },

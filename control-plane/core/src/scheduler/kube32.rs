@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::amounts::Amounts;
-use super::profile::{Candidate, Filter, Profile, Rate, Reason, ScorePlugin};
+use super::profile::{Candidate, Filter, Profile, Rate, Reason, ScorePlugin, Wanted};
 use crate::json;
 use crate::pod::{self, Phase};
 use crate::quantity::Quantity;
@@ -22,14 +22,35 @@ pub static KUBE32: Profile = Profile {
     offer,
     outstanding,
     filters: &[
-        Filter { name: "NodeReady", reasons: not_taking_pods, depends_on_pods: false },
-        Filter { name: "NodeName", reasons: other_node_named, depends_on_pods: false },
-        Filter { name: "NodeSelector", reasons: selector_differs, depends_on_pods: false },
-        Filter { name: "Memory", reasons: |it, told| short_of(it, &[MEMORY], told), depends_on_pods: true },
-        Filter { name: "Psram", reasons: |it, told| short_of(it, &[PSRAM], told), depends_on_pods: true },
+        Filter { name: "NodeReady", reasons: not_taking_pods, applies: |_| true, depends_on_pods: false },
+        Filter {
+            name: "NodeName",
+            reasons: other_node_named,
+            applies: |wanted| wanted.node_name.is_some(),
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "NodeSelector",
+            reasons: selector_differs,
+            applies: |wanted| wanted.selector.is_some_and(|selector| !selector.is_empty()),
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "Memory",
+            reasons: |it, told| short_of(it, &[MEMORY], told),
+            applies: |wanted| asks_for(wanted, &[MEMORY]),
+            depends_on_pods: true,
+        },
+        Filter {
+            name: "Psram",
+            reasons: |it, told| short_of(it, &[PSRAM], told),
+            applies: |wanted| asks_for(wanted, &[PSRAM]),
+            depends_on_pods: true,
+        },
         Filter {
             name: "PinsAndBuses",
             reasons: |it, told| short_of(it, &COUNTED, told),
+            applies: |wanted| asks_for(wanted, &COUNTED),
             depends_on_pods: true,
         },
     ],
@@ -63,7 +84,7 @@ fn not_taking_pods(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
 }
 
 fn other_node_named(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    if pod::node(candidate.wanted.pod).is_some_and(|name| name != candidate.node.name()) {
+    if candidate.wanted.node_name.is_some_and(|name| name != candidate.node.name()) {
         reasons.push("node(s) didn't match spec.nodeName".into());
     }
 }
@@ -73,6 +94,10 @@ fn selector_differs(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
     if !wanted.all(|(key, value)| candidate.node.label(key) == Some(value)) {
         reasons.push("node(s) didn't match Pod's node affinity/selector".into());
     }
+}
+
+fn asks_for(wanted: &Wanted<'_>, resources: &[&str]) -> bool {
+    resources.iter().any(|resource| wanted.request.get(resource) > 0)
 }
 
 fn short_of(candidate: &Candidate<'_>, resources: &[&'static str], reasons: &mut Vec<Reason>) {

@@ -10,8 +10,8 @@ use super::accounting::Assumed;
 use super::amounts::Amounts;
 use super::ledger::KnownNode;
 use super::score::Share;
-use crate::json;
 use crate::snapshot::Snapshot;
+use crate::{json, pod};
 
 /// A way to choose nodes.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub struct Filter {
     pub name: &'static str,
     /// Adds every reason for which this node will not do; none if it will.
     pub reasons: fn(&Candidate<'_>, &mut Vec<Reason>),
+    /// Whether it can rule out any node for this pod. One that cannot is not asked about each of them.
+    pub applies: fn(&Wanted<'_>) -> bool,
     /// Whether the node might do if other pods left it.
     pub depends_on_pods: bool,
 }
@@ -80,6 +82,8 @@ pub struct Wanted<'a> {
     pub selector: Option<&'a Map<String, Value>>,
     /// `spec.tolerations`.
     pub tolerations: &'a [Value],
+    /// The node that it is bound to already, if any.
+    pub node_name: Option<&'a str>,
 }
 
 impl<'a> Wanted<'a> {
@@ -91,6 +95,7 @@ impl<'a> Wanted<'a> {
             request: (profile.request)(pod),
             selector: json::get(pod, &["spec", "nodeSelector"]).and_then(Value::as_object),
             tolerations: json::list(pod, &["spec", "tolerations"]),
+            node_name: pod::node(pod),
         }
     }
 }
@@ -104,13 +109,28 @@ pub struct Candidate<'a> {
     pub node: &'a KnownNode,
     /// What of it is taken, before this pod.
     pub taken: Cow<'a, Amounts>,
+    /// Whether enough is left of everything that is counted; what is short is only looked for where it is not.
+    pub has_room: bool,
     /// Everything else, for the few that ask.
     pub snapshot: &'a Snapshot,
     /// Bindings that are on their way.
     pub assumed: &'a Assumed,
 }
 
-impl Candidate<'_> {
+impl<'a> Candidate<'a> {
+    /// `wanted` before `node`, of which so much is taken.
+    #[must_use]
+    pub fn new(
+        wanted: &'a Wanted<'a>,
+        node: &'a KnownNode,
+        taken: Cow<'a, Amounts>,
+        snapshot: &'a Snapshot,
+        assumed: &'a Assumed,
+    ) -> Self {
+        let has_room = wanted.request.fits_into(&node.offer, &taken);
+        Self { wanted, node, taken, has_room, snapshot, assumed }
+    }
+
     /// What is left of a resource before this pod, in nano-units; negative where pods were bound past the scheduler.
     #[must_use]
     pub fn free(&self, resource: &str) -> i128 {
@@ -133,7 +153,7 @@ impl Candidate<'_> {
 
     /// Adds a reason where too little is left of a resource.
     pub(super) fn tell_if_short(&self, resource: &str, reasons: &mut Vec<Reason>) {
-        if self.is_short_of(resource) {
+        if !self.has_room && self.is_short_of(resource) {
             reasons.push(format!("Insufficient {resource}").into());
         }
     }

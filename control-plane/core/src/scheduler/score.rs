@@ -49,6 +49,36 @@ impl Share {
 /// Nano-units of one.
 const UNIT: u64 = 1_000_000_000;
 
+/// The sum of weighted shares as one ratio, where that fits into the numbers that the machine has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sum {
+    part: u128,
+    of: u128,
+}
+
+impl Sum {
+    /// The sum, if it fits.
+    pub(super) fn of(mut shares: impl Iterator<Item = (u32, Share)>) -> Option<Self> {
+        let zero = Self { part: 0, of: 1 };
+        shares.try_fold(zero, |sum, (weight, share)| {
+            let term = share.part.checked_mul(u128::from(weight))?;
+            if sum.of == share.of {
+                return Some(Self { part: sum.part.checked_add(term)?, of: sum.of });
+            }
+            let part = sum.part.checked_mul(share.of)?.checked_add(term.checked_mul(sum.of)?)?;
+            Some(Self { part, of: sum.of.checked_mul(share.of)? })
+        })
+    }
+
+    /// The order, where it can be told with such numbers.
+    pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
+        if self.of == other.of {
+            return Some(self.part.cmp(&other.part));
+        }
+        Some(self.part.checked_mul(other.of)?.cmp(&other.part.checked_mul(self.of)?))
+    }
+}
+
 /// The weighted mean of some shares. Scores of the same profile, so of shares with the same weights, can be compared.
 #[derive(Debug, Clone)]
 pub struct Score(Vec<(u32, Share)>);
@@ -66,20 +96,6 @@ impl Score {
         let weights: u128 = self.0.iter().map(|(weight, _)| u128::from(*weight)).sum();
         let whole = |(weight, share): &(u32, Share)| u128::from(*weight) * share.per_mille();
         self.0.iter().map(whole).sum::<u128>() / weights.max(1)
-    }
-
-    /// The sum of the shares as one ratio, where that fits into the numbers that the machine has.
-    fn small_sum(&self) -> Option<(u128, u128)> {
-        self.0.iter().try_fold((0_u128, 1_u128), |(part, of), (weight, share)| {
-            let term = share.part.checked_mul(u128::from(*weight))?.checked_mul(of)?;
-            Some((part.checked_mul(share.of)?.checked_add(term)?, of.checked_mul(share.of)?))
-        })
-    }
-
-    /// The order, where the figures are small enough to tell it quickly.
-    fn small_cmp(&self, other: &Self) -> Option<Ordering> {
-        let ((part, of), (other_part, other_of)) = (self.small_sum()?, other.small_sum()?);
-        Some(part.checked_mul(other_of)?.cmp(&other_part.checked_mul(of)?))
     }
 
     /// Numerator of the sum of the shares, over [`Score::denominator`].
@@ -124,7 +140,9 @@ impl PartialOrd for Score {
 impl Ord for Score {
     fn cmp(&self, other: &Self) -> Ordering {
         // The means have the same divisor, so the sums decide.
-        self.small_cmp(other).unwrap_or_else(|| self.wide_cmp(other))
+        let sum = |it: &Self| Sum::of(it.0.iter().copied());
+        let quick = sum(self).zip(sum(other)).and_then(|(own, other)| own.compare(&other));
+        quick.unwrap_or_else(|| self.wide_cmp(other))
     }
 }
 
@@ -256,9 +274,7 @@ mod tests {
                 Score::mean_of(vec![(weight, share(a, b)), (1, share(c, d))])
             };
             let (left, right) = (score(shares[0]), score(shares[1]));
-            if let Some(quick) = left.small_cmp(&right) {
-                prop_assert_eq!(quick, left.wide_cmp(&right));
-            }
+            prop_assert_eq!(left.cmp(&right), left.wide_cmp(&right));
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::scheduler::ledger::KnownNode;
-use crate::scheduler::profile::{Candidate, Reason};
+use crate::scheduler::profile::{Candidate, Reason, Wanted};
 
 fn terms(pod: &Value) -> Option<&[Value]> {
     let path = [
@@ -15,6 +15,11 @@ fn terms(pod: &Value) -> Option<&[Value]> {
         "nodeSelectorTerms",
     ];
     json::get(pod, &path).and_then(Value::as_array).map(Vec::as_slice)
+}
+
+/// Whether there are any terms.
+pub(super) fn has_terms(wanted: &Wanted<'_>) -> bool {
+    terms(wanted.pod).is_some()
 }
 
 /// Where every term names its nodes, others are not even looked at.

@@ -28,7 +28,7 @@ fn is_tolerated(candidate: &Candidate<'_>, taint: &Taint) -> bool {
 }
 
 pub(super) fn other_node_named(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    if pod::node(candidate.wanted.pod).is_some_and(|name| name != candidate.node.name()) {
+    if candidate.wanted.node_name.is_some_and(|name| name != candidate.node.name()) {
         reasons.push("node(s) didn't match the requested node name".into());
     }
 }
@@ -58,6 +58,9 @@ pub(super) fn ports_taken(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) 
 
 /// Every short resource of a node is listed (SCHED-51).
 pub(super) fn too_little_left(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
+    if candidate.has_room {
+        return;
+    }
     if candidate.is_short_of(resources::PODS) {
         reasons.push("Too many pods".into());
     }

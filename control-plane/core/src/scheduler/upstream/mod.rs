@@ -10,6 +10,7 @@ mod scores;
 #[cfg(test)]
 mod tests;
 
+use super::ports::HostPort;
 use super::profile::{Filter, Profile, Rate, ScorePlugin};
 use crate::pod::Phase;
 
@@ -21,13 +22,48 @@ pub static UPSTREAM: Profile = Profile {
     offer: resources::offer,
     outstanding: |pod, _| !Phase::of(pod).is_finished(),
     filters: &[
-        Filter { name: "NodeAffinityNames", reasons: affinity::other_names, depends_on_pods: false },
-        Filter { name: "NodeUnschedulable", reasons: filters::unschedulable, depends_on_pods: false },
-        Filter { name: "NodeName", reasons: filters::other_node_named, depends_on_pods: false },
-        Filter { name: "TaintToleration", reasons: filters::untolerated, depends_on_pods: false },
-        Filter { name: "NodeAffinity", reasons: affinity::differs, depends_on_pods: false },
-        Filter { name: "NodePorts", reasons: filters::ports_taken, depends_on_pods: true },
-        Filter { name: "NodeResourcesFit", reasons: filters::too_little_left, depends_on_pods: true },
+        Filter {
+            name: "NodeAffinityNames",
+            reasons: affinity::other_names,
+            applies: affinity::has_terms,
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "NodeUnschedulable",
+            reasons: filters::unschedulable,
+            applies: |_| true,
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "NodeName",
+            reasons: filters::other_node_named,
+            applies: |wanted| wanted.node_name.is_some(),
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "TaintToleration",
+            reasons: filters::untolerated,
+            applies: |_| true,
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "NodeAffinity",
+            reasons: affinity::differs,
+            applies: |wanted| wanted.selector.is_some() || affinity::has_terms(wanted),
+            depends_on_pods: false,
+        },
+        Filter {
+            name: "NodePorts",
+            reasons: filters::ports_taken,
+            applies: |wanted| !HostPort::all_of(wanted.pod).is_empty(),
+            depends_on_pods: true,
+        },
+        Filter {
+            name: "NodeResourcesFit",
+            reasons: filters::too_little_left,
+            applies: |_| true,
+            depends_on_pods: true,
+        },
     ],
     scores: &[
         ScorePlugin { name: "LeastAllocated", weight: 1, rate: Rate::Share(scores::least_allocated) },

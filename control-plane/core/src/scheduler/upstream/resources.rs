@@ -4,19 +4,36 @@ use serde_json::{Map, Value};
 
 use crate::json;
 use crate::quantity::Quantity;
-use crate::scheduler::amounts::Amounts;
+use crate::scheduler::amounts::{Amounts, RATED};
 
 /// A slot for a pod is a resource like the others; every pod takes one (GHOST-08).
 pub(super) const PODS: &str = "pods";
 pub(super) const CPU: &str = "cpu";
 pub(super) const MEMORY: &str = "memory";
-/// What ratings count for pods, of which those that ask for nothing count for something.
+/// What ratings read: thousandths of cores and bytes, as kube-scheduler counts, of which containers that ask for nothing count
+/// for something; and the same without that.
 pub(super) const RATED_CPU: &str = "rated/cpu";
 pub(super) const RATED_MEMORY: &str = "rated/memory";
+pub(super) const ASKED_CPU: &str = "rated/cpu-asked";
+pub(super) const ASKED_MEMORY: &str = "rated/memory-asked";
 
-/// Whether filters look at a resource of this name.
+/// Nano-units of a thousandth of a core, and of a byte.
+const MILLI: i128 = 1_000_000;
+const BYTE: i128 = 1_000_000_000;
+
+/// The resources that nodes are rated by: the names of their figures, the unit, and what kube-scheduler takes a container for
+/// that states nothing: 100m of a core and 200 MiB.
+const RATED_RESOURCES: [(&str, &str, &str, i128, i128); 2] =
+    [(CPU, RATED_CPU, ASKED_CPU, MILLI, 100), (MEMORY, RATED_MEMORY, ASKED_MEMORY, BYTE, 200 * 1024 * 1024)];
+
+/// Whether filters look at a resource of this name, besides the slot for the pod.
 pub(super) fn is_counted(resource: &str) -> bool {
-    !matches!(resource, PODS | RATED_CPU | RATED_MEMORY)
+    resource != PODS && !resource.starts_with(RATED)
+}
+
+/// Whole units, rounded up.
+fn units(nanos: i128, unit: i128) -> i128 {
+    nanos.div_euclid(unit) + i128::from(nanos.rem_euclid(unit) != 0)
 }
 
 /// The containers together and the sidecars among the init containers, or the largest other init container beside the sidecars
@@ -43,6 +60,11 @@ pub(super) fn request(pod: &Value) -> Amounts {
     asked.raise_to(&largest);
     if let Some(overhead) = json::get(pod, &["spec", "overhead"]).and_then(Value::as_object) {
         add_each(&mut asked, overhead);
+        for (resource, rated, plain, unit, _) in RATED_RESOURCES {
+            let amount = units(overhead.get(resource).map_or(0, |it| read(it).nanos()), unit);
+            asked.change(plain.into(), amount);
+            asked.change(rated.into(), amount);
+        }
     }
     asked.add(PODS, Quantity::units(1));
     asked
@@ -61,15 +83,11 @@ fn of_container(container: &Value) -> Amounts {
             asked.add(name.clone(), read(value));
         }
     }
-    for (resource, rated, unstated) in [
-        // 100m of a core and 200 MiB: what kube-scheduler takes a container for that states nothing.
-        (CPU, RATED_CPU, "100m"),
-        (MEMORY, RATED_MEMORY, "200Mi"),
-    ] {
-        let stated = requests.or_else(|| list("limits")).is_some_and(|list| list.contains_key(resource));
-        let nanos = asked.get(resource);
-        let counted = if stated { nanos } else { read(&Value::from(unstated)).nanos() };
-        asked.change(rated.into(), counted);
+    for (resource, rated, plain, unit, unstated) in RATED_RESOURCES {
+        let stated = [requests, list("limits")].into_iter().flatten().any(|list| list.contains_key(resource));
+        let amount = units(asked.get(resource), unit);
+        asked.change(plain.into(), amount);
+        asked.change(rated.into(), if stated { amount } else { unstated });
     }
     asked
 }
@@ -81,6 +99,10 @@ pub(super) fn offer(node: &Value) -> Amounts {
     let mut offered = Amounts::default();
     if let Some(reported) = reported {
         add_each(&mut offered, reported);
+    }
+    for (resource, rated, _, unit, _) in RATED_RESOURCES {
+        let amount = units(offered.get(resource), unit);
+        offered.change(rated.into(), amount);
     }
     offered
 }
