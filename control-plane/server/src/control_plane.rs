@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use control_plane_api::{decode, kinds};
+use control_plane_api::{Dialect, decode, kinds};
+use control_plane_core::controllers::endpoints::EndpointsConfig;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -18,14 +19,14 @@ use tokio::sync::Mutex;
 use crate::api;
 use crate::auth::{Credentials, Tokens, User, rbac};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Controller};
 use crate::leadership::Leadership;
 use crate::observe::audit::{Audit, AuditLevel, AuditSink};
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Controllers, Reflector};
 use crate::service::{Door, Service};
-use crate::store::{ObservedStore, Store, StoreError};
+use crate::store::{ComputedEndpoints, ObservedStore, Store, StoreError};
 
 /// Sets the uids of the default roles and bindings apart from those of everything else.
 const DEFAULTS: u64 = 0x5242_4143;
@@ -127,6 +128,7 @@ impl ControlPlane {
         // A source of their own, so that the defaults change no other uid.
         let random = Random::new(seed ^ DEFAULTS, service.store.revision());
         rbac::reconcile(&service, &random).await?;
+        let service = computing(service).await?;
         let mut in_office = None;
         let service = match elected {
             Some((leadership, decisions)) => service.elected(leadership, decisions),
@@ -157,6 +159,7 @@ impl ControlPlane {
         let mut in_office = self.controllers.lock().await;
         // Read first: what is written while the controllers are at work calls for another turn.
         let reached = self.service.store.revision();
+        self.service.settle_computed().await;
         let (due, seen) = match self.decide(&mut in_office).await {
             Ok((due, seen)) => (due, seen),
             Err(error) => {
@@ -236,6 +239,16 @@ impl ControlPlane {
     pub fn end_watches(&self) {
         self.service.watches.end_all();
     }
+}
+
+/// Has Endpoints and EndpointSlices computed, unless a foreign controller is to write them (EP-01).
+async fn computing(service: Service) -> anyhow::Result<Service> {
+    if !service.runs(Controller::Endpoints) {
+        return Ok(service);
+    }
+    let config = EndpointsConfig { slices_keep_terminating: service.config.dialect == Dialect::Kubernetes };
+    let computed = ComputedEndpoints::open(Arc::clone(&service.store), config, service.config.watch_history);
+    Ok(service.computing(computed.await.context("the store cannot be read")?))
 }
 
 /// The address that Kubernetes' clients inside a cluster expect the API at.

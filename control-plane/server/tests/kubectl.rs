@@ -2,7 +2,8 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use support::{Process, command};
@@ -39,17 +40,17 @@ impl Cluster {
         std::fs::write(self.path(name), content).unwrap();
     }
 
+    /// kubectl as the administrator, in the directory of the files.
+    fn kubectl(&self, arguments: &[&str]) -> Command {
+        let mut kubectl = Command::new("kubectl");
+        kubectl.arg("--kubeconfig").arg(self.path("kubeconfig/admin.kubeconfig")).args(arguments);
+        kubectl.current_dir(self.dir.path()).env("HOME", self.path("home"));
+        kubectl
+    }
+
     /// Runs kubectl in the directory of the files; its exit code and everything that it said.
     fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        let home = self.path("home");
-        let output = Command::new("kubectl")
-            .arg("--kubeconfig")
-            .arg(self.path("kubeconfig/admin.kubeconfig"))
-            .args(arguments)
-            .current_dir(self.dir.path())
-            .env("HOME", Path::new(&home))
-            .output()
-            .unwrap();
+        let output = self.kubectl(arguments).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8_lossy(&said).into_owned())
     }
@@ -189,6 +190,37 @@ fn a_deployment_is_applied_scaled_rolled_out_and_deleted() {
     cluster.says(&["scale", "deploy", "web", "--replicas=0"], &["scaled"]);
     cluster.says(&["delete", "deploy", "web", "--wait=false"], &["deleted"]);
     cluster.says(&["get", "all"], &[]);
+}
+
+#[test]
+fn ep_05_endpoints_are_shown_described_waited_for_and_followed() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.write("pod.yaml", POD);
+    cluster.ok(&["apply", "-f", "pod.yaml"]);
+    cluster.says(&["expose", "pod", "p", "--port=80", "--target-port=8080"], &["service/p exposed"]);
+    cluster.says(&["get", "endpoints", "p"], &["ENDPOINTS", "<none>"]);
+    let mut follow = cluster.kubectl(&["get", "ep", "p", "-w", "--no-headers"]);
+    let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
+    let mut rows = BufReader::new(follow.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    assert!(rows.next().is_some_and(|row| row.contains("<none>")));
+    cluster.run_pods("app=p");
+    assert!(rows.next().is_some_and(|row| row.contains("10.0.0.7:8080")));
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+    let address = "--for=jsonpath={.subsets[0].addresses[0].ip}=10.0.0.7";
+    cluster.says(&["wait", address, "endpoints/p", "--timeout=20s"], &["condition met"]);
+    cluster.says(
+        &["get", "endpoints,endpointslices"],
+        &["endpoints/p", "10.0.0.7:8080", "endpointslice.discovery.k8s.io/p-", "IPv4", "8080", "10.0.0.7"],
+    );
+    cluster.says(&["describe", "service", "p"], &["Selector:", "app=p", "10.0.0.7:8080"]);
+    cluster.says(&["describe", "endpoints", "p"], &["Addresses:", "10.0.0.7", "8080"]);
+    let slices = ["-l", "kubernetes.io/service-name=p"];
+    cluster.says(&[&["describe", "endpointslices"], &slices[..]].concat(), &["Ready:", "true", "Pod/p"]);
+    cluster.fails(&["delete", "endpoints", "p"], &["does not allow this method"]);
+    cluster.fails(&["label", "endpoints", "p", "a=b"], &["does not allow this method"]);
+    cluster.ok(&["delete", "service", "p"]);
+    cluster.fails(&["get", "endpoints", "p"], &["not found"]);
 }
 
 #[test]

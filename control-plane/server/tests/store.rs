@@ -62,7 +62,7 @@ async fn the_history_is_bounded_in_bytes_too_and_lets_go_of_what_it_forgets() {
 #[tokio::test]
 async fn followers_of_one_resource_are_woken_before_others_push_them_out() {
     on_both(async |store| {
-        let mut quiet = store.signal().listen_to("nodes");
+        let mut quiet = store.signal().listen_to(&["nodes"]);
         let mut cursor = store.revision();
         for n in 0..10 * HISTORY {
             let made = store.put(pod(&n.to_string()), object("x", ""), Expect::Absent).await.unwrap();

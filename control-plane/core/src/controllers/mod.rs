@@ -3,6 +3,7 @@
 mod children;
 pub mod daemonset;
 pub mod deployment;
+pub mod endpoints;
 pub mod garbage;
 pub mod namespace;
 pub mod node_lifecycle;

@@ -2,6 +2,7 @@
 
 mod daemonset;
 mod deployment;
+mod endpoints;
 mod ledger;
 mod lifecycle;
 mod outage;

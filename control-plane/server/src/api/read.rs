@@ -92,6 +92,7 @@ pub async fn watch(
 ) -> Result<Response<Body>, ApiError> {
     let (view, _) = view(service, call, target, false)?;
     let options = query::watch_options(&call.query)?;
+    let source = service.source(target.kind.resource).await;
     let (existing, cursor, mark) = match options.start {
         Start::Existing { not_older_than, mark } => {
             if let Err(error) = service.reached(not_older_than).await {
@@ -109,7 +110,7 @@ pub async fn watch(
             if let Err(error) = service.reached(revision).await {
                 return Ok(respond::watch_refused(&error));
             }
-            match service.store.changes(revision) {
+            match source.changes(revision) {
                 Ok(_) => {}
                 Err(StoreError::Compacted { asked, oldest }) => {
                     return Ok(respond::watch_refused(&ApiError::too_old(asked, oldest)));
@@ -122,7 +123,7 @@ pub async fn watch(
     let sent = service.metrics.watched(target.kind.group, target.kind.version, target.kind.kind);
     let body = WatchBody::start(
         Subject { filter, view, sent },
-        Arc::clone(&service.store),
+        source,
         Arc::clone(&service.watches),
         service.clock.mono(),
         options.timeout_seconds.map(Duration::from_secs),

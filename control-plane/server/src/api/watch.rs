@@ -168,7 +168,7 @@ impl WatchBody {
         let last = end.saturating_sub(LAST_BOOKMARK);
         let bookmark = bookmarks.then_some((now + BOOKMARK_PERIOD).min(last)).filter(|due| *due > now);
         let (id, timer) = watches.open(end, bookmark);
-        let changes = store.signal().listen_to(subject.filter.scope().resource);
+        let changes = store.listen(subject.filter.scope().resource);
         let mut body = Self {
             subject,
             store,
@@ -227,10 +227,13 @@ impl WatchBody {
 
     /// Takes in what the history holds after the cursor, up to as much as is sent at once. Answers whether that was all.
     fn catch_up(&mut self) -> bool {
+        // Revisions at which nothing of interest was written count as seen too: bookmarks say so.
+        let reached = self.store.revision();
         match self.store.changes(self.cursor) {
             Ok(changes) => {
                 for change in changes {
-                    if self.ready.len() >= AT_ONCE {
+                    // What one write changed is told as a whole, since the cursor stands behind all of it.
+                    if self.ready.len() >= AT_ONCE && change.revision > self.cursor {
                         return false;
                     }
                     self.cursor = change.revision;
@@ -238,6 +241,7 @@ impl WatchBody {
                         self.entry(kind, &entry);
                     }
                 }
+                self.cursor = self.cursor.max(reached);
             }
             Err(error) => {
                 let error = match error {

@@ -15,6 +15,7 @@ use super::path::Target;
 use super::query::{self, Query};
 use super::{Filter, body, read, respond, review, token};
 use crate::service::{Door, Page, Service, Written, show};
+use crate::store::EXEMPT;
 
 impl Target {
     fn door(&self) -> Door<'_> {
@@ -32,6 +33,14 @@ impl Target {
             Some(subresource) => Expected::from(subresource),
             None => Expected::from(self.kind),
         }
+    }
+}
+
+/// Refuses to write what is computed (EP-01).
+fn check_stored(service: &Service, target: &Target, name: &str) -> Result<(), ApiError> {
+    match service.computes(target.kind.resource, target.namespace.as_deref(), name) {
+        true => Err(ApiError::method_not_allowed()),
+        false => Ok(()),
     }
 }
 
@@ -53,6 +62,8 @@ pub async fn create(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, ApiError> {
+    // Who has not read the body cannot know more than that some name would do.
+    check_stored(service, target, EXEMPT.1)?;
     let (view, accepted) = read::view(service, call, target, false)?;
     let options = WriteOptions::parse(WriteVerb::Create, &call.query)?;
     let body = body::to_json(&call.head.headers, body::read(body).await?)?;
@@ -86,6 +97,8 @@ pub async fn create(
         | ("subjectaccessreviews", None)
         | ("tokenreviews", None) => review::answer(service, &call.user, target, decoded.object)?,
         (_, None) if target.kind.is_stored() => {
+            let own = decoded.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            check_stored(service, target, own)?;
             let made =
                 service.create(&call.user, target.kind, namespace, decoded.object, options.dry_run).await?;
             view.one(&made)
@@ -127,6 +140,7 @@ pub async fn update(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, ApiError> {
+    check_stored(service, target, target.name.as_deref().unwrap_or_default())?;
     read::view(service, call, target, false)?;
     let options = WriteOptions::parse(WriteVerb::Update, &call.query)?;
     let body = body::to_json(&call.head.headers, body::read(body).await?)?;
@@ -142,6 +156,7 @@ pub async fn patch(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, ApiError> {
+    check_stored(service, target, target.name.as_deref().unwrap_or_default())?;
     read::view(service, call, target, false)?;
     // First: whoever sends another kind of patch, with options of its own, should learn that it is not there.
     let patch_type = PatchType::from_content_type(&body::media_type(&call.head.headers))?;
@@ -179,8 +194,9 @@ pub async fn delete(
     body: Body,
 ) -> Result<Response<Body>, ApiError> {
     let (view, accepted) = read::view(service, call, target, false)?;
-    let options = delete_options(call, body).await?;
     let name = target.name.as_deref().unwrap_or_default();
+    check_stored(service, target, name)?;
+    let options = delete_options(call, body).await?;
     let answer = service.remove(&call.user, target.kind, target.namespace.as_deref(), name, &options).await?;
     let shown = if answer["kind"] == "Status" { (*answer).clone() } else { view.one(&answer) };
     Ok(respond::object(200, &shown, accepted.encoding, call.pretty()))
@@ -194,6 +210,7 @@ pub async fn delete_many(
     filter: &Filter,
     body: Body,
 ) -> Result<Response<Body>, ApiError> {
+    check_stored(service, target, "")?;
     let (view, accepted) = read::view(service, call, target, true)?;
     let options = delete_options(call, body).await?;
     // With a limit only the first so many go, as in Kubernetes.

@@ -36,7 +36,7 @@ use crate::observe::audit::Audit;
 use crate::observe::{Metrics, Vitals};
 use crate::random::Random;
 use crate::reconcile::{Reflector, recorder};
-use crate::store::{Expect, Key, Signal, Store, StoreError};
+use crate::store::{ComputedEndpoints, Expect, Key, Signal, Store, StoreError, is_computed, is_exempt};
 
 /// The schedulerName of pods that say nothing.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -55,6 +55,8 @@ pub struct Service {
     pub store: Arc<dyn Store>,
     /// The same objects, for what only a leader may write.
     decisions: Arc<dyn Store>,
+    /// What is computed of the same objects, where it is.
+    computed: Option<Arc<ComputedEndpoints>>,
     /// Whether this process leads, where several share the store.
     leadership: Option<Arc<Leadership>>,
     /// What time it is.
@@ -118,6 +120,7 @@ impl Service {
         Self {
             config,
             decisions: Arc::clone(&store),
+            computed: None,
             leadership: None,
             store,
             clock,
@@ -148,6 +151,36 @@ impl Service {
     /// through `decisions`.
     pub fn elected(self, leadership: Arc<Leadership>, decisions: Arc<dyn Store>) -> Self {
         Self { leadership: Some(leadership), decisions, ..self }
+    }
+
+    /// This service with Endpoints and EndpointSlices that are computed (EP-01).
+    pub fn computing(self, computed: ComputedEndpoints) -> Self {
+        Self { computed: Some(Arc::new(computed)), ..self }
+    }
+
+    /// Whether this object is computed, so that nobody writes it (EP-01). A name that is not known yet is empty.
+    pub fn computes(&self, resource: &str, namespace: Option<&str>, name: &str) -> bool {
+        self.computed.is_some() && is_computed(resource) && !is_exempt(namespace.unwrap_or_default(), name)
+    }
+
+    /// Where objects of this resource are read: in the store, or in what is computed from it, which is then up to date.
+    pub async fn source(&self, resource: &str) -> Arc<dyn Store> {
+        match &self.computed {
+            Some(computed) if is_computed(resource) => {
+                self.settle_computed().await;
+                Arc::<ComputedEndpoints>::clone(computed)
+            }
+            Some(_) | None => Arc::clone(&self.store),
+        }
+    }
+
+    /// Computes what follows from what was written, before the store forgets it.
+    pub async fn settle_computed(&self) {
+        if let Some(computed) = &self.computed
+            && let Err(error) = computed.settle().await
+        {
+            tracing::warn!(%error, "endpoints cannot be computed");
+        }
     }
 
     /// The view through which controllers write: every write of it is a decision.

@@ -33,7 +33,7 @@ impl Service {
         not_older_than: u64,
     ) -> Result<Entry, ApiError> {
         self.reached(not_older_than).await?;
-        let entry = self.store.get(&key_of(kind, namespace, name)).await;
+        let entry = self.source(kind.resource).await.get(&key_of(kind, namespace, name)).await;
         entry.map_err(|error| store_failed(&error))?.ok_or_else(|| ApiError::not_found(kind, name))
     }
 
@@ -72,14 +72,14 @@ impl Service {
                 (token.revision, options.limit)
             }
         };
-        let listing =
-            self.store.list(filter.scope(), at).await.map_err(|error| match (&error, &options.at) {
-                (StoreError::Compacted { .. }, At::Continue(token)) => {
-                    ApiError::expired_page(&token.inconsistent().encode())
-                }
-                (StoreError::Compacted { .. }, _) => ApiError::expired(TOO_OLD),
-                _ => store_failed(&error),
-            })?;
+        let listing = self.source(filter.scope().resource).await.list(filter.scope(), at).await;
+        let listing = listing.map_err(|error| match (&error, &options.at) {
+            (StoreError::Compacted { .. }, At::Continue(token)) => {
+                ApiError::expired_page(&token.inconsistent().encode())
+            }
+            (StoreError::Compacted { .. }, _) => ApiError::expired(TOO_OLD),
+            _ => store_failed(&error),
+        })?;
         let everywhere = filter.scope().namespace.is_none();
         let mut entries: Vec<(String, Entry)> = listing
             .entries

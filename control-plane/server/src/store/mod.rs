@@ -4,6 +4,7 @@
 //! watches and the reflector read with a cursor of their own. A store never interprets an object beyond setting its
 //! resourceVersion. A write is acknowledged only when it is as durable as the store makes it.
 
+mod computed;
 mod etcd;
 mod memory;
 mod observed;
@@ -11,6 +12,7 @@ mod redb;
 mod signal;
 mod table;
 
+pub use self::computed::{ComputedEndpoints, EXEMPT, is_computed, is_exempt};
 pub use self::etcd::{Compaction, EtcdError, EtcdStore, TlsFiles};
 pub use self::memory::MemoryStore;
 pub use self::observed::ObservedStore;
@@ -230,6 +232,11 @@ pub trait Store: Send + Sync {
 
     /// Raised after each write.
     fn signal(&self) -> &Arc<Signal>;
+
+    /// Hears of whatever may be a change of this resource.
+    fn listen(&self, resource: &str) -> Listener {
+        self.signal().listen_to(&[resource])
+    }
 
     /// What a write takes at most, as a rule, until it is acknowledged: a delay that is counted on after a restart
     /// begins so much later than the decision that the write told of (NODE-12, NODE-28).

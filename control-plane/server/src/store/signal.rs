@@ -1,6 +1,6 @@
 //! A wake-up for whoever follows the store: no queue, no value, no runtime. Listeners keep their own cursor and look again.
 //!
-//! A listener may care for one topic only (a resource): what happens elsewhere does not wake it.
+//! A listener may care for some topics only (resources): what happens elsewhere does not wake it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -16,15 +16,16 @@ struct State {
     /// Times that something happened, by topic.
     topics: BTreeMap<String, u64>,
     next: u64,
-    wakers: BTreeMap<u64, (Option<String>, Waker)>,
+    wakers: BTreeMap<u64, (Option<Vec<String>>, Waker)>,
 }
 
 impl State {
-    /// Rises whenever a listener of this topic (of all of them, without one) has something to look at.
-    fn count(&self, topic: Option<&str>) -> u64 {
-        match topic {
+    /// Rises whenever a listener of these topics (of all there are, without any) has something to look at.
+    fn count(&self, topics: Option<&[String]>) -> u64 {
+        let of = |topic: &String| self.topics.get(topic).copied().unwrap_or(0);
+        match topics {
             None => self.raised,
-            Some(topic) => self.everyone + self.topics.get(topic).copied().unwrap_or(0),
+            Some(topics) => self.everyone + topics.iter().map(of).sum::<u64>(),
         }
     }
 }
@@ -66,10 +67,13 @@ impl Signal {
                     }
                 }
             }
-            let concerned =
-                |topic: &Option<String>| topic.as_deref().is_none_or(|topic| raised.contains(topic));
+            let concerned = |topics: &Option<Vec<String>>| {
+                topics
+                    .as_ref()
+                    .is_none_or(|topics| topics.iter().any(|topic| raised.contains(topic.as_str())))
+            };
             let ids: Vec<u64> =
-                state.wakers.iter().filter(|(_, (topic, _))| concerned(topic)).map(|(id, _)| *id).collect();
+                state.wakers.iter().filter(|(_, (topics, _))| concerned(topics)).map(|(id, _)| *id).collect();
             ids.iter().filter_map(|id| state.wakers.remove(id)).map(|(_, waker)| waker).collect()
         };
         woken.into_iter().for_each(Waker::wake);
@@ -80,16 +84,16 @@ impl Signal {
         self.listener(None)
     }
 
-    /// As [`Self::listen`], for one topic.
-    pub fn listen_to(self: &Arc<Self>, topic: &str) -> Listener {
-        self.listener(Some(topic.to_owned()))
+    /// As [`Self::listen`], for some topics.
+    pub fn listen_to(self: &Arc<Self>, topics: &[&str]) -> Listener {
+        self.listener(Some(topics.iter().map(|topic| (*topic).to_owned()).collect()))
     }
 
-    fn listener(self: &Arc<Self>, topic: Option<String>) -> Listener {
+    fn listener(self: &Arc<Self>, topics: Option<Vec<String>>) -> Listener {
         let mut state = self.state();
         state.next += 1;
-        let seen = state.count(topic.as_deref());
-        Listener { signal: Arc::clone(self), id: state.next, topic, seen }
+        let seen = state.count(topics.as_deref());
+        Listener { signal: Arc::clone(self), id: state.next, topics, seen }
     }
 }
 
@@ -98,7 +102,7 @@ impl Signal {
 pub struct Listener {
     signal: Arc<Signal>,
     id: u64,
-    topic: Option<String>,
+    topics: Option<Vec<String>>,
     seen: u64,
 }
 
@@ -106,12 +110,12 @@ impl Listener {
     /// Ready when the signal was raised since the last time this was ready; otherwise wakes `context` when it is.
     pub fn poll_raised(&mut self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.signal.state();
-        let count = state.count(self.topic.as_deref());
+        let count = state.count(self.topics.as_deref());
         if count != self.seen {
             self.seen = count;
             return Poll::Ready(());
         }
-        state.wakers.insert(self.id, (self.topic.clone(), context.waker().clone()));
+        state.wakers.insert(self.id, (self.topics.clone(), context.waker().clone()));
         Poll::Pending
     }
 
@@ -149,7 +153,7 @@ mod tests {
     fn a_listener_of_a_topic_hears_of_it_and_of_what_is_for_everyone() {
         let signal = Arc::new(Signal::default());
         let (mut pods, mut nodes, mut all) =
-            (signal.listen_to("pods"), signal.listen_to("nodes"), signal.listen());
+            (signal.listen_to(&["pods"]), signal.listen_to(&["nodes"]), signal.listen());
         let mut heard = |pods: &mut Listener| {
             [pods, &mut nodes, &mut all].map(|listener| listener.raised().now_or_never().is_some())
         };
@@ -160,8 +164,14 @@ mod tests {
         signal.raise();
         assert_eq!(heard(&mut pods), [true, true, true]);
         signal.raise_for(["pods"]);
-        assert_eq!(signal.listen_to("pods").raised().now_or_never(), None);
+        assert_eq!(signal.listen_to(&["pods"]).raised().now_or_never(), None);
         assert_eq!(heard(&mut pods), [true, false, true]);
+        let mut either = signal.listen_to(&["services", "pods"]);
+        for (topic, expected) in [("pods", Some(())), ("nodes", None), ("services", Some(()))] {
+            assert_eq!(either.raised().now_or_never(), None);
+            signal.raise_for([topic]);
+            assert_eq!(either.raised().now_or_never(), expected, "{topic}");
+        }
     }
 
     #[test]

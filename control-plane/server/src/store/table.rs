@@ -54,6 +54,11 @@ impl Table {
         self.history.len() as u64
     }
 
+    /// The same objects, without the history.
+    pub fn current(&self) -> Self {
+        Self::new(self.revision, self.objects.clone(), self.capacity)
+    }
+
     pub fn get(&self, key: &Key) -> Option<&Entry> {
         self.objects.get(key)
     }

@@ -6,6 +6,7 @@ mod auditing;
 mod binding;
 mod daemonsets;
 mod deployments;
+mod endpoints;
 mod identity;
 mod leading;
 mod lifecycle;

@@ -10,22 +10,30 @@ use serde_json::{Value, json};
 
 use crate::rig::{ADMIN, PODS, Rig, foreign};
 
-struct Watch {
+pub struct Watch {
     body: Body,
     held: String,
-    ended: bool,
+    pub ended: bool,
 }
 
 impl Watch {
+    /// A watch of whatever stands at `path`, with its query.
+    pub fn of(rig: &Rig, path: &str) -> Self {
+        let response = rig.send(ADMIN, Request::get(path), Body::empty());
+        assert_eq!(response.status(), 200);
+        Self { body: response.into_body(), held: String::new(), ended: false }
+    }
+
     /// What came since the last time, as `TYPE name`.
-    fn lines(&mut self) -> Vec<String> {
+    pub fn lines(&mut self) -> Vec<String> {
         self.events()
             .iter()
             .map(|event| format!("{} {}", text(&event["type"]), text(&event["object"]["metadata"]["name"])))
             .collect()
     }
 
-    fn events(&mut self) -> Vec<Value> {
+    /// What came since the last time.
+    pub fn events(&mut self) -> Vec<Value> {
         while let Some(frame) = self.body.frame().now_or_never() {
             match frame {
                 Some(frame) => self.held += std::str::from_utf8(frame.unwrap().data_ref().unwrap()).unwrap(),
@@ -221,8 +229,7 @@ fn the_old_watch_path_follows_one_object() {
     let rig = Rig::new();
     rig.create(PODS, &foreign("a"));
     rig.create(PODS, &foreign("b"));
-    let response = rig.send(ADMIN, Request::get("/api/v1/watch/namespaces/default/pods/b"), Body::empty());
-    let mut watch = Watch { body: response.into_body(), held: String::new(), ended: false };
+    let mut watch = Watch::of(&rig, "/api/v1/watch/namespaces/default/pods/b");
     assert_eq!(watch.lines(), ["ADDED b"]);
 }
 

@@ -4,6 +4,7 @@
 
 #[path = "../support/contract.rs"]
 mod contract;
+mod endpoints;
 mod failover;
 mod http;
 mod planes;
