@@ -1,6 +1,5 @@
 //! Bindings that are on their way: decided, and not in the snapshot yet.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -72,26 +71,27 @@ impl Assumed {
 }
 
 /// What is taken of nodes beside what a ledger says, from the view of one pod.
-pub(super) struct Taken<'a> {
+pub(super) struct Beside<'a> {
     on_their_way: BTreeMap<&'a str, Amounts>,
     /// The pod's own, where it is bound already.
     own: Option<(&'a str, &'a Amounts)>,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> Beside<'a> {
     pub(super) fn new(ledger: &'a Ledger, snapshot: &Snapshot, assumed: &'a Assumed, pod: &Key) -> Self {
         Self { on_their_way: assumed.by_node(ledger.profile(), snapshot, pod), own: ledger.subtracted(pod) }
     }
 
-    /// What is taken of `node`, where the ledger says `listed`.
-    pub(super) fn on<'l>(&self, node: &str, listed: &'l Amounts) -> Cow<'l, Amounts> {
-        let mut taken = Cow::Borrowed(listed);
-        if let Some(coming) = self.on_their_way.get(node) {
-            taken.to_mut().add_all(coming);
+    /// What is taken of `node` more than the ledger says; less, where it is negative.
+    pub(super) fn on(&self, node: &str) -> Option<Amounts> {
+        let coming = if self.on_their_way.is_empty() { None } else { self.on_their_way.get(node).cloned() };
+        match self.own.filter(|(own, _)| *own == node) {
+            Some((_, request)) => {
+                let mut beside = coming.unwrap_or_default();
+                beside.take_all(request);
+                Some(beside)
+            }
+            None => coming,
         }
-        if let Some((_, request)) = self.own.filter(|(own, _)| *own == node) {
-            taken.to_mut().take_all(request);
-        }
-        taken
     }
 }

@@ -27,12 +27,9 @@ impl Amounts {
         self.0.iter().map(|(name, nanos)| (name.as_ref(), *nanos))
     }
 
-    /// Whether so much is left of `offer` beside what is `taken`. What profiles only rate by is not counted.
-    #[must_use]
-    pub fn fits_into(&self, offer: &Self, taken: &Self) -> bool {
-        self.0.iter().all(|(name, asked)| {
-            *asked <= 0 || name.starts_with(RATED) || *asked <= offer.get(name) - taken.get(name)
-        })
+    /// As [`Self::iter`], with the names as they are kept.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&ResourceName, i128)> {
+        self.0.iter().map(|(name, nanos)| (name, *nanos))
     }
 
     /// Adds to one resource.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::accounting::{Assumed, Taken};
+use super::accounting::{Assumed, Beside};
 use super::amounts::Amounts;
-use super::ledger::{KnownNode, Ledger};
+use super::ledger::Ledger;
 use super::profile::{Candidate, Filter, Profile, Rate, Reason, Wanted};
 use super::score::{Score, Share, Sum};
 use crate::json;
@@ -59,18 +59,18 @@ struct Attempt<'a> {
 
 impl<'a> Attempt<'a> {
     fn new(profile: &'static Profile, pod: &'a Value, snapshot: &'a Snapshot, assumed: &'a Assumed) -> Self {
-        let wanted = Wanted::new(profile, pod);
-        let filters = profile.filters.iter().filter(|filter| (filter.applies)(&wanted)).collect();
         let ledger = snapshot.ledger(profile);
+        let wanted = Wanted::new(&ledger, pod);
+        let filters = profile.filters.iter().filter(|filter| (filter.applies)(&wanted)).collect();
         Self { profile, ledger, snapshot, assumed, wanted, filters, key: Key::of(pod) }
     }
 
-    fn taken(&self) -> Taken<'_> {
-        Taken::new(&self.ledger, self.snapshot, self.assumed, &self.key)
+    fn beside(&self) -> Beside<'_> {
+        Beside::new(&self.ledger, self.snapshot, self.assumed, &self.key)
     }
 
-    fn candidate<'s>(&'s self, node: &'s KnownNode, taken: Cow<'s, Amounts>) -> Candidate<'s> {
-        Candidate::new(&self.wanted, node, taken, self.snapshot, self.assumed)
+    fn candidate(&self, slot: usize, beside: Option<Amounts>) -> Candidate<'_> {
+        Candidate::new(&self.wanted, (&self.ledger, slot), beside, self.snapshot, self.assumed)
     }
 
     /// The first filter that the node fails; its reasons are left in `reasons`, which is empty otherwise.
@@ -83,10 +83,10 @@ impl<'a> Attempt<'a> {
     }
 
     /// The most that any of these nodes has of what each plugin wants few of.
-    fn most(&self, candidates: &[Candidate<'_>]) -> Vec<u64> {
+    fn most<'s>(&self, candidates: impl Iterator<Item = &'s Candidate<'s>> + Clone) -> Vec<u64> {
         let of = |rate: &Rate| match rate {
             Rate::Share(_) => 0,
-            Rate::Fewest(count) => candidates.iter().map(count).max().unwrap_or(0),
+            Rate::Fewest(count) => candidates.clone().map(count).max().unwrap_or(0),
         };
         self.profile.scores.iter().map(|plugin| of(&plugin.rate)).collect()
     }
@@ -107,8 +107,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// The highest score. The nodes come in the order of their names, and the first of equals is kept.
-    fn best<'s>(&'s self, candidates: &'s [Candidate<'s>]) -> Option<(&'s KnownNode, Score)> {
-        let most = self.most(candidates);
+    fn best<'s>(&self, candidates: &'s [Candidate<'_>]) -> Option<(&'s Candidate<'s>, Score)> {
+        let most = self.most(candidates.iter());
         let sum =
             |it: &Candidate<'_>| Sum::of(self.ratings(it, &most).map(|(_, weight, share)| (weight, share)));
         let mut rest = candidates.iter();
@@ -121,7 +121,7 @@ impl<'a> Attempt<'a> {
                 best = (candidate, own);
             }
         }
-        Some((best.0.node, self.score(best.0, &most)))
+        Some((best.0, self.score(best.0, &most)))
     }
 
     fn score(&self, candidate: &Candidate<'_>, most: &[u64]) -> Score {
@@ -133,19 +133,19 @@ impl<'a> Attempt<'a> {
 #[must_use]
 pub fn schedule(profile: &'static Profile, pod: &Value, snapshot: &Snapshot, assumed: &Assumed) -> Verdict {
     let attempt = Attempt::new(profile, pod, snapshot, assumed);
-    let taken = attempt.taken();
+    let beside = attempt.beside();
     let (mut feasible, mut failures) = (Vec::new(), Failures::default());
     let mut reasons = Vec::new();
-    for (name, node, listed) in attempt.ledger.nodes() {
-        let candidate = attempt.candidate(node, taken.on(name, listed));
+    for (name, slot) in attempt.ledger.nodes() {
+        let candidate = attempt.candidate(slot, beside.on(name));
         match attempt.first_failed(&candidate, &mut reasons) {
             Some(filter) => failures.count(filter, &mut reasons),
             None => feasible.push(candidate),
         }
     }
     match attempt.best(&feasible) {
-        Some((node, score)) => {
-            Verdict::Bind { node: node.name().to_owned(), score, feasible: feasible.len() }
+        Some((best, score)) => {
+            Verdict::Bind { node: best.name().to_owned(), score, feasible: feasible.len() }
         }
         None => Verdict::Unschedulable { message: failures.message(profile, pod) },
     }
@@ -161,9 +161,8 @@ pub fn fits_on(
     node: &str,
 ) -> bool {
     let attempt = Attempt::new(profile, pod, snapshot, assumed);
-    let taken = attempt.taken();
-    attempt.ledger.get(node).is_some_and(|(known, listed)| {
-        let candidate = attempt.candidate(known, taken.on(node, listed));
+    attempt.ledger.slot(node).is_some_and(|slot| {
+        let candidate = attempt.candidate(slot, attempt.beside().on(node));
         attempt.first_failed(&candidate, &mut Vec::new()).is_none()
     })
 }
@@ -177,20 +176,14 @@ pub fn explain(
     assumed: &Assumed,
 ) -> Vec<Explained> {
     let attempt = Attempt::new(profile, pod, snapshot, assumed);
-    let taken = attempt.taken();
-    let candidates: Vec<_> = attempt
-        .ledger
-        .nodes()
-        .map(|(name, node, listed)| attempt.candidate(node, taken.on(name, listed)))
-        .collect();
-    let passes = |candidate: &Candidate<'_>| attempt.first_failed(candidate, &mut Vec::new()).is_none();
-    let most: Vec<u64> = {
-        let counts = |rate: &Rate| match rate {
-            Rate::Share(_) => 0,
-            Rate::Fewest(count) => candidates.iter().filter(|it| passes(it)).map(count).max().unwrap_or(0),
-        };
-        profile.scores.iter().map(|plugin| counts(&plugin.rate)).collect()
-    };
+    let beside = attempt.beside();
+    let nodes = attempt.ledger.nodes().map(|(name, slot)| (name, attempt.candidate(slot, beside.on(name))));
+    let judged = nodes.map(|(name, candidate)| {
+        let passes = attempt.first_failed(&candidate, &mut Vec::new()).is_none();
+        (name, candidate, passes)
+    });
+    let judged: Vec<_> = judged.collect();
+    let most = attempt.most(judged.iter().filter(|(.., passes)| *passes).map(|(_, candidate, _)| candidate));
     let filters = |candidate: &Candidate<'_>| {
         let verdict = |filter: &Filter| {
             let mut reasons = Vec::new();
@@ -199,10 +192,10 @@ pub fn explain(
         };
         profile.filters.iter().map(verdict).collect()
     };
-    let explained = candidates.iter().map(|candidate| Explained {
-        node: candidate.node.name().to_owned(),
+    let explained = judged.iter().map(|(name, candidate, passes)| Explained {
+        node: (*name).to_owned(),
         filters: filters(candidate),
-        ratings: passes(candidate).then(|| attempt.ratings(candidate, &most).collect()),
+        ratings: passes.then(|| attempt.ratings(candidate, &most).collect()),
     });
     explained.collect()
 }

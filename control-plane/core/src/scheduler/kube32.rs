@@ -76,22 +76,23 @@ const NAMED_BUSES: [(&str, &str); 2] = [("esp32.io/i2c-bus-", I2C), ("esp32.io/u
 const UNDECLARED_MEMORY: i64 = 16 * 1024;
 
 fn not_taking_pods(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    if candidate.node.unschedulable {
+    if candidate.facts.unschedulable {
         reasons.push("node(s) were unschedulable".into());
-    } else if !candidate.node.ready {
+    } else if !candidate.facts.ready {
         reasons.push("node(s) were not ready".into());
     }
 }
 
 fn other_node_named(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    if candidate.wanted.node_name.is_some_and(|name| name != candidate.node.name()) {
+    if candidate.wanted().node_name.is_some_and(|name| name != candidate.name()) {
         reasons.push("node(s) didn't match spec.nodeName".into());
     }
 }
 
 fn selector_differs(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    let mut wanted = candidate.wanted.selector.into_iter().flatten();
-    if !wanted.all(|(key, value)| candidate.node.label(key) == Some(value)) {
+    let mut wanted = candidate.wanted().selector.into_iter().flatten();
+    let node = candidate.node();
+    if !wanted.all(|(key, value)| node.and_then(|node| node.label(key)) == Some(value)) {
         reasons.push("node(s) didn't match Pod's node affinity/selector".into());
     }
 }

@@ -20,7 +20,7 @@ pub use amounts::{Amounts, ResourceName};
 pub use attempt::{Placed, SchedulerConfig, bound, decide, pending, place};
 pub use choice::{Explained, Verdict, explain, fits_on, schedule};
 pub use kube32::KUBE32;
-pub use ledger::{KnownNode, Ledger};
+pub use ledger::{Facts, Figure, KnownNode, Ledger};
 pub use ports::HostPort;
 pub use profile::{Candidate, Filter, Profile, Rate, Reason, ScorePlugin, Wanted};
 pub use score::{Score, Share};

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::accounting::Assumed;
-use super::amounts::Amounts;
-use super::ledger::KnownNode;
+use super::amounts::{Amounts, RATED};
+use super::ledger::{Facts, Figure, KnownNode, Ledger};
 use super::score::Share;
 use crate::snapshot::Snapshot;
 use crate::{json, pod};
@@ -78,6 +78,8 @@ pub struct Wanted<'a> {
     pub pod: &'a Value,
     /// What it asks for.
     pub request: Amounts,
+    /// The same for what nodes can be short of, by the ledger's numbers of the resources.
+    counted: Vec<(Option<usize>, i128)>,
     /// `spec.nodeSelector`.
     pub selector: Option<&'a Map<String, Value>>,
     /// `spec.tolerations`.
@@ -87,12 +89,15 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads `pod` as `profile` does.
+    /// Reads `pod` as the ledger's profile does.
     #[must_use]
-    pub fn new(profile: &Profile, pod: &'a Value) -> Self {
+    pub fn new(ledger: &Ledger, pod: &'a Value) -> Self {
+        let request = (ledger.profile().request)(pod);
+        let counted = request.iter().filter(|(name, asked)| *asked > 0 && !name.starts_with(RATED));
         Self {
             pod,
-            request: (profile.request)(pod),
+            counted: counted.map(|(name, asked)| (ledger.column(name), asked)).collect(),
+            request,
             selector: json::get(pod, &["spec", "nodeSelector"]).and_then(Value::as_object),
             tolerations: json::list(pod, &["spec", "tolerations"]),
             node_name: pod::node(pod),
@@ -103,12 +108,13 @@ impl<'a> Wanted<'a> {
 /// A pod before a node that may take it.
 #[derive(Debug)]
 pub struct Candidate<'a> {
-    /// The pod.
-    pub wanted: &'a Wanted<'a>,
-    /// The node.
-    pub node: &'a KnownNode,
-    /// What of it is taken, before this pod.
-    pub taken: Cow<'a, Amounts>,
+    wanted: &'a Wanted<'a>,
+    ledger: &'a Ledger,
+    slot: usize,
+    /// What most filters ask of the node.
+    pub facts: Facts,
+    /// What of it is taken besides what the ledger says.
+    beside: Option<Amounts>,
     /// Whether enough is left of everything that is counted; what is short is only looked for where it is not.
     pub has_room: bool,
     /// Everything else, for the few that ask.
@@ -118,37 +124,69 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// `wanted` before `node`, of which so much is taken.
+    /// `wanted` before the node in that place of the ledger, of which so much is taken `beside` what the ledger says.
     #[must_use]
     pub fn new(
         wanted: &'a Wanted<'a>,
-        node: &'a KnownNode,
-        taken: Cow<'a, Amounts>,
+        (ledger, slot): (&'a Ledger, usize),
+        beside: Option<Amounts>,
         snapshot: &'a Snapshot,
         assumed: &'a Assumed,
     ) -> Self {
-        let has_room = wanted.request.fits_into(&node.offer, &taken);
-        Self { wanted, node, taken, has_room, snapshot, assumed }
+        let facts = ledger.facts(slot);
+        let mut candidate = Self { wanted, ledger, slot, facts, beside, has_room: true, snapshot, assumed };
+        candidate.has_room = match candidate.beside {
+            None => wanted.counted.iter().all(|(column, asked)| {
+                let figure = column.map_or_else(Figure::default, |column| ledger.figure(column, slot));
+                *asked <= figure.offered - figure.taken
+            }),
+            Some(_) => {
+                wanted.request.iter().all(|(name, _)| name.starts_with(RATED) || !candidate.is_short_of(name))
+            }
+        };
+        candidate
     }
 
-    /// What is left of a resource before this pod, in nano-units; negative where pods were bound past the scheduler.
+    /// The pod.
     #[must_use]
-    pub fn free(&self, resource: &str) -> i128 {
-        self.node.offer.get(resource) - self.taken.get(resource)
+    pub fn wanted(&self) -> &'a Wanted<'a> {
+        self.wanted
+    }
+
+    /// The node, which costs a look far from the figures.
+    #[must_use]
+    pub fn node(&self) -> Option<&'a KnownNode> {
+        self.ledger.known(self.slot)
+    }
+
+    /// The name of the node.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        self.node().map(KnownNode::name).unwrap_or_default()
+    }
+
+    /// What there is of a resource, before this pod. More may be taken than there is, where pods were bound past the scheduler.
+    #[must_use]
+    pub fn figure(&self, resource: &str) -> Figure {
+        let listed = self.ledger.column(resource);
+        let mut figure = listed.map_or_else(Figure::default, |column| self.ledger.figure(column, self.slot));
+        figure.taken += self.beside.as_ref().map_or(0, |beside| beside.get(resource));
+        figure
     }
 
     /// Whether the pod asks for more of a resource than is left. Asking for nothing always fits.
     #[must_use]
     pub fn is_short_of(&self, resource: &str) -> bool {
-        let asked = self.wanted.request.get(resource);
-        asked > 0 && asked > self.free(resource)
+        let (asked, figure) = (self.wanted.request.get(resource), self.figure(resource));
+        asked > 0 && asked > figure.offered - figure.taken
     }
 
     /// What is left of a resource after this pod, as a share of what the node offers; nothing where it offers none
     /// (SCHED-40, SCHED-42).
     #[must_use]
     pub fn share_left(&self, resource: &str) -> Share {
-        Share::new(self.free(resource) - self.wanted.request.get(resource), self.node.offer.get(resource))
+        let figure = self.figure(resource);
+        Share::new(figure.offered - figure.taken - self.wanted.request.get(resource), figure.offered)
     }
 
     /// Adds a reason where too little is left of a resource.

@@ -24,13 +24,13 @@ pub(super) fn has_terms(wanted: &Wanted<'_>) -> bool {
 
 /// Where every term names its nodes, others are not even looked at.
 pub(super) fn other_names(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    let Some(terms) = terms(candidate.wanted.pod).filter(|terms| !terms.is_empty()) else { return };
+    let Some(terms) = terms(candidate.wanted().pod).filter(|terms| !terms.is_empty()) else { return };
     let names = |term: &Value| {
         let fields = json::list(term, &["matchFields"]);
         fields
             .iter()
             .find(|it| json::text(it, &["operator"]) == Some("In"))
-            .map(|it| is_among(it, candidate.node.name()))
+            .map(|it| is_among(it, candidate.name()))
     };
     let named: Option<Vec<bool>> = terms.iter().map(names).collect();
     if named.is_some_and(|named| !named.contains(&true)) {
@@ -40,10 +40,11 @@ pub(super) fn other_names(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) 
 
 /// Every label of the selector, and one of the terms (SCHED-13).
 pub(super) fn differs(candidate: &Candidate<'_>, reasons: &mut Vec<Reason>) {
-    let mut selector = candidate.wanted.selector.into_iter().flatten();
-    let selected = selector.all(|(key, value)| candidate.node.label(key) == Some(value));
-    let matched = terms(candidate.wanted.pod)
-        .is_none_or(|terms| terms.iter().any(|term| term_matches(term, candidate.node)));
+    let Some(node) = candidate.node() else { return };
+    let mut selector = candidate.wanted().selector.into_iter().flatten();
+    let selected = selector.all(|(key, value)| node.label(key) == Some(value));
+    let matched =
+        terms(candidate.wanted().pod).is_none_or(|terms| terms.iter().any(|term| term_matches(term, node)));
     if !selected || !matched {
         reasons.push("node(s) didn't match Pod's node affinity/selector".into());
     }

@@ -8,10 +8,10 @@ use super::resources::{ASKED_CPU, ASKED_MEMORY, RATED_CPU, RATED_MEMORY};
 
 /// What the node has of something, and what of it is used with this pod, as far as that is rated.
 fn figures(candidate: &Candidate<'_>, offered: &str, asked: &str) -> Option<(i64, i64)> {
-    let figure = |units: i128| i64::try_from(units).unwrap_or(i64::MAX);
-    let all = figure(candidate.node.offer.get(offered));
-    let used = candidate.taken.get(asked) + candidate.wanted.request.get(asked);
-    (all > 0).then(|| (figure(used), all))
+    let small = |units: i128| i64::try_from(units).unwrap_or(i64::MAX);
+    let all = small(candidate.figure(offered).offered);
+    let used = candidate.figure(asked).taken + candidate.wanted().request.get(asked);
+    (all > 0).then(|| (small(used), all))
 }
 
 /// The more is left the better: the mean over cpu and memory, of those that the node has.
@@ -59,8 +59,12 @@ fn hundredths_of(part: i64, all: i64) -> u64 {
 
 /// The taints that would rather not have the pod.
 pub(super) fn avoided_taints(candidate: &Candidate<'_>) -> u64 {
+    if !candidate.facts.tainted {
+        return 0;
+    }
     // As in Kubernetes, only tolerations of this effect, or of all, count here.
-    let tolerates = |taint| candidate.wanted.tolerations.iter().any(|it| tolerations::tolerates(it, taint));
-    let soft = candidate.node.taints.iter().filter(|taint| taint.effect == Effect::PreferNoSchedule);
+    let tolerates = |taint| candidate.wanted().tolerations.iter().any(|it| tolerations::tolerates(it, taint));
+    let taints = candidate.node().map_or(&[][..], |node| &node.taints);
+    let soft = taints.iter().filter(|taint| taint.effect == Effect::PreferNoSchedule);
     u64::try_from(soft.filter(|taint| !tolerates(taint)).count()).unwrap_or(u64::MAX)
 }
