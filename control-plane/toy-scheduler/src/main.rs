@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     match run::until_signalled(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("toy-scheduler: {error:#}");
+            eprintln!("toy-scheduler: {error}");
             ExitCode::from(2)
         }
     }

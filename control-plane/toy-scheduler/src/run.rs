@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -56,18 +56,20 @@ pub async fn until_signalled(flags: Flags) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The errors of kube name their causes themselves.
 async fn connect(flags: &Flags) -> anyhow::Result<Client> {
     let config = match &flags.kubeconfig {
         Some(path) => {
-            let read = Kubeconfig::read_from(path)
-                .with_context(|| format!("{} cannot be used as --kubeconfig", path.display()))?;
-            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
-                .await
-                .with_context(|| format!("{} cannot be used as --kubeconfig", path.display()))?
+            let useless = |error| anyhow!("{} cannot be used as --kubeconfig: {error}", path.display());
+            let read = Kubeconfig::read_from(path).map_err(useless)?;
+            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(useless)?
         }
-        None => Config::infer().await.context("no cluster is known: give --kubeconfig")?,
+        None => {
+            let nowhere = |error| anyhow!("no cluster is known ({error}): give --kubeconfig");
+            Config::infer().await.map_err(nowhere)?
+        }
     };
-    Client::try_from(config).context("the kubeconfig's credentials cannot be used")
+    Client::try_from(config).map_err(|error| anyhow!("the kubeconfig's credentials cannot be used: {error}"))
 }
 
 fn pods(client: Client) -> BoxStream<'static, Seen> {
