@@ -14,6 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::controllers::job;
 use crate::ownership::Ownership;
 use crate::scheduler::{Ledger, Profile};
 use crate::time::{self, Now};
@@ -59,6 +60,10 @@ pub enum Mark {
     PodReady(Key),
     /// `lastUpdateTime` of a deployment's Progressing condition (`progressDeadlineSeconds`).
     Progress(Key),
+    /// `startTime` of a Job (`activeDeadlineSeconds`).
+    JobStarted(Key),
+    /// `lastTransitionTime` of a Job's Complete or Failed condition (`ttlSecondsAfterFinished`).
+    JobFinished(Key),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -344,6 +349,14 @@ impl Snapshot {
                 let (before, after) = (old.as_ref().and_then(said), object.as_ref().and_then(said));
                 self.observe_condition(Mark::Progress(key.clone()), before, after, now);
             }
+            "jobs" => {
+                let said = |job: &Object| Said::start(job);
+                let (before, after) = (old.as_ref().and_then(said), object.as_ref().and_then(said));
+                self.observe_condition(Mark::JobStarted(key.clone()), before, after, now);
+                let said = |job: &Object| Said::end(job);
+                let (before, after) = (old.as_ref().and_then(said), object.as_ref().and_then(said));
+                self.observe_condition(Mark::JobFinished(key.clone()), before, after, now);
+            }
             _ => {}
         }
         self.apply(resource, key, object);
@@ -516,6 +529,19 @@ impl Said {
         let condition = conditions::get(object, kind)?;
         let stamp = time::parse(json::text(condition, &["lastTransitionTime"])?)?;
         Some(Self { what: condition.get("status").cloned().unwrap_or_default(), stamp })
+    }
+
+    /// The stamp of a Job's start.
+    fn start(job: &Value) -> Option<Self> {
+        let stamp = time::parse(json::text(job, &["status", "startTime"])?)?;
+        Some(Self { what: Value::Null, stamp })
+    }
+
+    /// The stamp of a Job's end, and how it ended.
+    fn end(job: &Value) -> Option<Self> {
+        let condition = job::finished(job)?;
+        let stamp = time::parse(json::text(condition, &["lastTransitionTime"])?)?;
+        Some(Self { what: condition.get("type").cloned().unwrap_or_default(), stamp })
     }
 
     /// The stamp of a deployment's last progress, and its whole status, of which some figure moved.

@@ -3,11 +3,12 @@
 //! NODE-13, NODE-14 (DefaultTolerationSeconds), GHOST-04, GHOST-09 (ServiceAccount) and the rule that nothing is made in a
 //! namespace that is absent or being deleted. NodeRestriction is in `auth`, since it speaks of users.
 
+use control_plane_api::status::Cause;
 use control_plane_api::{ApiError, Kind, strategy};
 use control_plane_core::Snapshot;
 use serde_json::Value;
 
-use crate::config::{Admission, Config};
+use crate::config::{Admission, Config, Controller};
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -32,6 +33,9 @@ pub fn namespace_open(snapshot: &Snapshot, kind: &Kind, namespace: &str, name: &
 /// # Errors
 /// 403 where a plugin refuses it.
 pub fn admit(config: &Config, snapshot: &Snapshot, kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
+    if kind.resource == "jobs" {
+        return supported_job(config, kind, object);
+    }
     if kind.resource != "pods" || config.disable_admission.contains(&Admission::ServiceAccount) {
         return Ok(());
     }
@@ -42,6 +46,22 @@ pub fn admit(config: &Config, snapshot: &Snapshot, kind: &Kind, object: &mut Val
         return Err(strategy::service_account_missing(namespace, account, text(object, "/metadata/name")));
     }
     Ok(())
+}
+
+/// What of a Job's spec only Kubernetes' own job controller does. Each is immutable, so that creation is the place to refuse it.
+const UNSUPPORTED_OF_JOBS: [&str; 3] = ["podFailurePolicy", "successPolicy", "backoffLimitPerIndex"];
+
+/// Refuses a Job that the built-in controller would run otherwise than it asks, while that one runs.
+fn supported_job(config: &Config, kind: &Kind, job: &Value) -> Result<(), ApiError> {
+    let foreign = !matches!(text(job, "/spec/managedBy"), "" | "kubernetes.io/job-controller");
+    if foreign || !config.controllers.has(Controller::Job) {
+        return Ok(());
+    }
+    let unsupported = UNSUPPORTED_OF_JOBS.into_iter().filter(|field| !job["spec"][*field].is_null());
+    let why = "the job controller of this control plane does not support it";
+    let causes: Vec<Cause> =
+        unsupported.map(|field| Cause::forbidden(format!("spec.{field}"), why)).collect();
+    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, text(job, "/metadata/name"), causes)) }
 }
 
 /// The tolerationSeconds that DefaultTolerationSeconds gives (NODE-21); nothing when it is off.

@@ -137,6 +137,9 @@ pub struct Flags {
     /// The tolerationSeconds that admission gives pods for unreachable and not-ready nodes; whole seconds.
     #[arg(long, value_name = "D", default_value = "300s", value_parser = duration)]
     eviction_timeout: Duration,
+    /// So many Succeeded and Failed pods may stand before the oldest are deleted; 0 for any number.
+    #[arg(long, value_name = "N", default_value_t = 12_500)]
+    terminated_pod_gc_threshold: usize,
     /// How many writes are remembered for watches and old lists, and at most 64 MiB of them; who asks for older ones gets
     /// 410 and lists again.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_HISTORY)]
@@ -197,6 +200,7 @@ impl Flags {
             node_monitor_period: self.node_monitor_period,
             not_ready_timeout: self.not_ready_timeout,
             eviction_timeout: self.eviction_timeout,
+            terminated_pod_gc_threshold: self.terminated_pod_gc_threshold,
             watch_history: self.watch_history,
             ..Config::default()
         };

@@ -81,6 +81,8 @@ pub struct Config {
     pub not_ready_timeout: Duration,
     /// T: the tolerationSeconds that admission writes (NODE-21).
     pub eviction_timeout: Duration,
+    /// So many finished pods may stand; 0 for any number.
+    pub terminated_pod_gc_threshold: usize,
     /// W: how often workload controllers make a pass (DEPL-01).
     pub controller_period: Duration,
     /// How the log is written.
@@ -129,6 +131,7 @@ impl Default for Config {
             node_monitor_period: Duration::from_secs(1),
             not_ready_timeout: Duration::from_secs(15),
             eviction_timeout: Duration::from_secs(300),
+            terminated_pod_gc_threshold: 12_500,
             controller_period: Duration::from_secs(1),
             log_format: LogFormat::Text,
             audit_log_path: None,
@@ -384,6 +387,8 @@ named!(
     Endpoints = "endpoints",
     /// Makes the default ServiceAccount of each namespace.
     ServiceAccount = "serviceaccount",
+    /// Removes finished pods beyond a threshold, and deleted pods whose node is gone.
+    PodGarbage = "pod-garbage",
     /// Deletes what lost its owner.
     Garbage = "garbage",
     /// Empties namespaces that are being deleted.

@@ -139,7 +139,8 @@ fn foreground(snapshot: &Snapshot, resource: &'static str, owner: &Object) -> De
     Decision { writes, ..Decision::nothing("its dependants go first") }
 }
 
-fn without_finalizer(resource: &'static str, object: &Value, finalizer: &str) -> Write {
+/// `object` is to lose this finalizer.
+pub(super) fn without_finalizer(resource: &'static str, object: &Value, finalizer: &str) -> Write {
     let mut object = object.clone();
     let metadata = json::object_mut(&mut object, &["metadata"]);
     if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {

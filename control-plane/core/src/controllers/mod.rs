@@ -5,6 +5,8 @@ pub mod daemonset;
 pub mod deployment;
 pub mod endpoints;
 pub mod garbage;
+pub mod job;
 pub mod namespace;
 pub mod node_lifecycle;
+pub mod pod_garbage;
 pub mod service_account;

@@ -3,9 +3,12 @@
 mod daemonset;
 mod deployment;
 mod endpoints;
+mod job;
+mod job_histories;
 mod ledger;
 mod lifecycle;
 mod outage;
 mod ownership;
+mod pod_garbage;
 mod scheduling;
 mod world;

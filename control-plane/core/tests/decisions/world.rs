@@ -236,6 +236,13 @@ impl World {
         self.tell(decision.events);
     }
 
+    /// Performs the first `count` writes of a decision; then the control plane crashes.
+    pub fn apply_some(&mut self, mut decision: Decision, count: usize) {
+        decision.writes.truncate(count);
+        decision.events.clear();
+        self.apply(decision);
+    }
+
     fn write(&mut self, write: Write) -> bool {
         match write {
             Write::Create { resource: "pods", mut object } => {

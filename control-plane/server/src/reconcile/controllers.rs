@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use control_plane_api::kinds;
 use control_plane_core::Key;
-use control_plane_core::controllers::deployment::DeploymentConfig;
 use control_plane_core::controllers::garbage::{self, GarbageConfig};
 use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
 use control_plane_core::controllers::{namespace, service_account};
@@ -51,7 +50,7 @@ impl Controllers {
             kinds.map(|kind| ((kind.group.to_owned(), kind.kind.to_owned()), kind.resource)).collect();
         Self {
             lifecycle: LifecycleConfig { not_ready_timeout: config.not_ready_timeout },
-            workloads: Workloads::new(DeploymentConfig { period: config.controller_period }),
+            workloads: Workloads::new(service),
             garbage: GarbageConfig { kinds },
             next_check: now,
             next_pass: now,

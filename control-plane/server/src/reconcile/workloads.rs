@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use control_plane_core::controllers::deployment::DeploymentConfig;
-use control_plane_core::controllers::{daemonset, deployment};
+use control_plane_core::controllers::pod_garbage::{self, PodGarbageConfig};
+use control_plane_core::controllers::{daemonset, deployment, job};
 use control_plane_core::{Decision, Key, Now, Ownership, Snapshot};
 use serde_json::Value;
 
-use super::apply::try_settle;
+use super::apply::{settle, try_settle};
 use crate::config::Controller;
 use crate::service::Service;
 
+/// How often finished and abandoned pods are looked for, as Kubernetes does.
+const COLLECTION: Duration = Duration::from_secs(20);
 /// So often one object is looked at within one pass where its decisions ask for that.
 const AT_ONCE: usize = 6;
 
@@ -25,7 +28,7 @@ struct Workload {
     decide: fn(&Snapshot, DeploymentConfig, &Key, &Now) -> Decision,
 }
 
-const WORKLOADS: [Workload; 2] = [
+const WORKLOADS: [Workload; 3] = [
     Workload {
         controller: Controller::Deployment,
         resource: "deployments",
@@ -37,6 +40,12 @@ const WORKLOADS: [Workload; 2] = [
         resource: "daemonsets",
         follows_nodes: true,
         decide: |snapshot, _, key, now| daemonset::decide(snapshot, key, now),
+    },
+    Workload {
+        controller: Controller::Job,
+        resource: "jobs",
+        follows_nodes: false,
+        decide: |snapshot, _, key, now| job::decide(snapshot, key, now),
     },
 ];
 
@@ -53,12 +62,20 @@ struct Rest {
 #[derive(Debug)]
 pub struct Workloads {
     deployments: DeploymentConfig,
+    garbage: PodGarbageConfig,
+    next_collection: Duration,
     resting: BTreeMap<&'static str, BTreeMap<Key, Rest>>,
 }
 
 impl Workloads {
-    pub fn new(deployments: DeploymentConfig) -> Self {
-        Self { deployments, resting: BTreeMap::new() }
+    pub fn new(service: &Service) -> Self {
+        let config = &service.config;
+        Self {
+            deployments: DeploymentConfig { period: config.controller_period },
+            garbage: PodGarbageConfig { threshold: config.terminated_pod_gc_threshold },
+            next_collection: service.clock.mono(),
+            resting: BTreeMap::new(),
+        }
     }
 
     /// One pass.
@@ -66,6 +83,21 @@ impl Workloads {
         for workload in WORKLOADS.into_iter().filter(|it| service.runs(it.controller)) {
             for key in self.due(service, workload) {
                 self.look_at(service, workload, &key).await;
+            }
+        }
+        let now = service.clock.mono();
+        if service.runs(Controller::PodGarbage) && now >= self.next_collection {
+            self.next_collection = now + COLLECTION;
+            settle(service, Controller::PodGarbage.name(), |snapshot, now| {
+                pod_garbage::decide(snapshot, self.garbage, now)
+            })
+            .await;
+        }
+        if service.runs(Controller::Job) {
+            let orphans = job::orphans(service.fresh().snapshot());
+            for key in orphans {
+                settle(service, Controller::Job.name(), |snapshot, _| job::decide_orphan(snapshot, &key))
+                    .await;
             }
         }
     }

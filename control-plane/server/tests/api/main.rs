@@ -8,6 +8,7 @@ mod daemonsets;
 mod deployments;
 mod endpoints;
 mod identity;
+mod jobs;
 mod leading;
 mod lifecycle;
 mod objects;
