@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::controllers::job;
+use crate::controllers::{job, node_lifecycle};
 use crate::ownership::Ownership;
 use crate::scheduler::{Ledger, Profile};
 use crate::time::{self, Now};
@@ -90,6 +90,8 @@ pub struct Snapshot {
     /// Those that wait for a node, by the scheduler that is to find it, with their times of creation.
     waiting: BTreeMap<String, BTreeSet<(String, Key)>>,
     waiting_version: u64,
+    /// Nodes that show signs of an outage.
+    marked: BTreeSet<String>,
     /// Nodes on which something changed that may help a waiting pod.
     stirred: BTreeSet<String>,
     leases: BTreeMap<String, LeaseClock>,
@@ -261,8 +263,13 @@ impl Snapshot {
             self.stir_by_pod(&key, object.as_deref());
             self.apply_node(&key, object.as_deref());
             self.apply_waiting(&key, object.as_deref());
-        } else if resource == "nodes" && object.is_some() {
+        } else if resource == "nodes" {
             self.stirred.insert(key.name.clone());
+            if object.as_deref().is_some_and(node_lifecycle::is_marked) {
+                self.marked.insert(key.name.clone());
+            } else {
+                self.marked.remove(&key.name);
+            }
         }
         let place = key.clone();
         let objects = self.objects.entry(resource).or_default();
@@ -394,6 +401,30 @@ impl Snapshot {
     #[must_use]
     pub fn lease_was_renewed(&self, node: &str) -> bool {
         self.leases.get(node).is_some_and(|lease| lease.renewed)
+    }
+
+    /// The nodes that show signs of an outage, or of one that is not cleared away yet, in the order of their names.
+    pub fn marked_nodes(&self) -> impl Iterator<Item = &str> + use<'_> {
+        self.marked.iter().map(String::as_str)
+    }
+
+    /// The nodes whose leases are not fresh: run out, where `duration` holds for one that says none, or in a period of grace.
+    pub fn nodes_without_fresh_lease(
+        &self,
+        duration: Duration,
+        now: Duration,
+    ) -> impl Iterator<Item = &str> + use<'_> {
+        let mut seconds = self.lease_seconds.iter().peekable();
+        // Both are in the order of the names, so one walk along both finds each node's.
+        let stale = self.leases.iter().filter(move |(name, lease)| {
+            while seconds.next_if(|(of, _)| of < name).is_some() {}
+            let own = seconds
+                .peek()
+                .filter(|(of, _)| of == name)
+                .map(|(_, seconds)| Duration::from_secs(**seconds));
+            !lease.renewed || now.saturating_sub(lease.counted_from) >= own.unwrap_or(duration)
+        });
+        stale.map(|(name, _)| name.as_str())
     }
 
     /// `leaseDurationSeconds` of the node's lease as last seen (a deleted lease keeps it), if it ever had one.

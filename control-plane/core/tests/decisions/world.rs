@@ -314,10 +314,19 @@ impl World {
     pub fn tick(&mut self) {
         let nodes: Vec<String> = self.snapshot.list("nodes").map(|(key, _)| key.name.clone()).collect();
         for node in nodes {
+            // What the server leaves out of its checks has nothing to be done.
+            if !node_lifecycle::doubtful(&self.snapshot, &self.lifecycle, &self.now).contains(&node) {
+                let decision = node_lifecycle::decide(&self.snapshot, &self.lifecycle, &node, &self.now);
+                assert!(decision.is_idle() && decision.look_again.is_none(), "{node}: {decision:?}");
+            }
             self.look_at(&node);
         }
         let pods: Vec<Key> = self.snapshot.list("pods").map(|(key, _)| key.clone()).collect();
         for key in pods {
+            if !node_lifecycle::endangered(&self.snapshot).contains(&key) {
+                let decision = node_lifecycle::decide_pod(&self.snapshot, &self.lifecycle, &key, &self.now);
+                assert!(decision.is_idle() && decision.look_again.is_none(), "{key:?}: {decision:?}");
+            }
             let decision = node_lifecycle::decide_pod(&self.snapshot, &self.lifecycle, &key, &self.now);
             self.apply(decision);
         }

@@ -108,24 +108,23 @@ impl Controllers {
             }
             let namespaces = keys(service, "namespaces");
             if service.runs(Controller::ServiceAccount) {
-                for key in &namespaces {
-                    settle(service, "serviceaccount", |snapshot, _| service_account::decide(snapshot, key))
-                        .await;
-                }
+                settle_each(service, "serviceaccount", &namespaces, |snapshot, key, _| {
+                    service_account::decide(snapshot, key)
+                })
+                .await;
             }
             if service.runs(Controller::Garbage) {
                 let candidates = garbage::candidates(service.fresh().snapshot());
-                for (resource, key) in candidates {
-                    settle(service, "garbage", |snapshot, _| {
-                        garbage::decide(snapshot, &self.garbage, resource, &key)
-                    })
-                    .await;
-                }
+                settle_each(service, "garbage", &candidates, |snapshot, (resource, key), _| {
+                    garbage::decide(snapshot, &self.garbage, resource, key)
+                })
+                .await;
             }
             if service.runs(Controller::Namespace) {
-                for key in &namespaces {
-                    settle(service, "namespace", |snapshot, now| namespace::decide(snapshot, key, now)).await;
-                }
+                settle_each(service, "namespace", &namespaces, |snapshot, key, now| {
+                    namespace::decide(snapshot, key, now)
+                })
+                .await;
             }
         }
     }
@@ -137,7 +136,7 @@ impl Controllers {
         let nodes: Vec<String> = if check {
             self.next_check = next(self.next_check, service.config.node_monitor_period, now);
             self.nodes.clear();
-            keys(service, "nodes").into_iter().map(|key| key.name).collect()
+            node_lifecycle::doubtful(service.fresh().snapshot(), &self.lifecycle, &service.now())
         } else {
             self.nodes.iter().filter(|(_, due)| **due <= now).map(|(name, _)| name.clone()).collect()
         };

@@ -13,12 +13,14 @@ mod eviction;
 mod node;
 mod outage;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::conditions;
 use crate::snapshot::{Key, Snapshot};
+use crate::time::Now;
 use crate::tolerations::{self, UNREACHABLE};
 
 pub use eviction::{decide_pod, evicted};
@@ -59,18 +61,29 @@ impl Lease {
     }
 }
 
+/// The nodes for which [`decide`] may have something to say, in the order of their names: those whose lease is not fresh, and
+/// those that show signs of an outage. Where thousands are well, they cost next to nothing.
+#[must_use]
+pub fn doubtful(snapshot: &Snapshot, config: &LifecycleConfig, now: &Now) -> Vec<String> {
+    let stale = snapshot.nodes_without_fresh_lease(config.not_ready_timeout, now.mono);
+    let names: BTreeSet<&str> = stale.chain(snapshot.marked_nodes()).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
 /// The pods for which [`decide_pod`] may have something to say, in the order of their keys: those on nodes that are lost.
 #[must_use]
 pub fn endangered(snapshot: &Snapshot) -> Vec<Key> {
-    let is_lost = |node: &Value| {
-        conditions::status(node, "Ready") == Some("Unknown")
-            || tolerations::no_execute(node).any(|taint| taint.key == UNREACHABLE)
-    };
-    let lost = snapshot.list("nodes").filter(|(_, node)| is_lost(node));
-    let pods = lost.flat_map(|(key, _)| snapshot.pods_on(&key.name)).map(|(key, _)| key.clone());
+    let pods = snapshot.marked_nodes().flat_map(|node| snapshot.pods_on(node)).map(|(key, _)| key.clone());
     let mut pods: Vec<Key> = pods.collect();
     pods.sort_unstable();
     pods
+}
+
+/// Whether a node shows signs of an outage: said to be Unknown, tainted, or still carrying what it was before.
+pub(crate) fn is_marked(node: &Value) -> bool {
+    conditions::status(node, "Ready") == Some("Unknown")
+        || crate::json::text(node, &["metadata", "annotations", OUTAGE]).is_some()
+        || tolerations::taints(node).any(|taint| taint.key == UNREACHABLE)
 }
 
 /// The four conditions that a kubelet reports, and that become Unknown with it.
