@@ -16,7 +16,7 @@ use super::view::View;
 use super::watch::{Subject, WatchBody};
 use super::{At, Filter, respond};
 use crate::service::{Page, Service, absent, show, store_failed};
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 
 /// How a request's answer is shown and written.
 ///
@@ -117,7 +117,7 @@ pub async fn watch(
                 }
                 Err(error) => return Err(ApiError::internal(&error.to_string())),
             }
-            (Vec::new(), revision, false)
+            (Vec::new(), resume(source.as_ref(), &filter, revision), false)
         }
     };
     let sent = service.metrics.watched(target.kind.group, target.kind.version, target.kind.kind);
@@ -133,4 +133,13 @@ pub async fn watch(
         mark,
     );
     Ok(respond::watch(body))
+}
+
+/// Behind which revision a watch goes on whose client has seen `revision`. Where one write changed several of the objects that
+/// it follows, it may have seen only some of them: then it is told of all of them again.
+fn resume(source: &dyn Store, filter: &Filter, revision: u64) -> u64 {
+    let before = revision.saturating_sub(1);
+    let Ok(changes) = source.changes(before) else { return revision };
+    let at = changes.iter().take_while(|change| change.revision == revision);
+    if at.filter(|change| filter.shows(change)).count() > 1 { before } else { revision }
 }

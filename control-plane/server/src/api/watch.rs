@@ -261,6 +261,11 @@ impl WatchBody {
 }
 
 impl Filter {
+    /// Whether a watch tells of a change.
+    pub fn shows(&self, change: &Change) -> bool {
+        self.transition(change).is_some()
+    }
+
     /// What a change is to someone who sees only what this filter lets through.
     fn transition(&self, change: &Change) -> Option<(&'static str, Entry)> {
         if !self.covers(&change.key) {

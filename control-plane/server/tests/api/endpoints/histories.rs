@@ -35,6 +35,8 @@ struct Copy {
     watch: Watch,
     objects: BTreeMap<String, Value>,
     newest: u64,
+    /// What one write did to several objects is told again to those who start there.
+    from: u64,
 }
 
 impl Copy {
@@ -44,7 +46,18 @@ impl Copy {
         let listed = rig.get(&list);
         let from = version(&listed);
         let watch = Watch::of(rig, &format!("{path}?watch=1&{selector}&resourceVersion={from}"));
-        Self { objects: Self::listed(rig, &list), list, watch, newest: from }
+        Self { objects: Self::listed(rig, &list), list, watch, newest: from, from }
+    }
+
+    /// Loses the connection when `events` more were read, and goes on from the last version that it knows.
+    fn cut(&mut self, rig: &Rig, events: usize) -> Result<(), TestCaseError> {
+        for event in self.watch.events().iter().take(events) {
+            self.apply(event)?;
+        }
+        self.from = self.newest;
+        let query = format!("watch=1&resourceVersion={}", self.newest);
+        self.watch = Watch::of(rig, &format!("{}&{query}", self.list));
+        Ok(())
     }
 
     fn listed(rig: &Rig, list: &str) -> BTreeMap<String, Value> {
@@ -52,21 +65,32 @@ impl Copy {
         items.map(|object| (object["metadata"]["name"].to_string(), untyped(&object))).collect()
     }
 
-    /// Applies what was told, which must make sense, and compares.
+    /// Applies an event, which must make sense.
+    fn apply(&mut self, event: &Value) -> Result<(), TestCaseError> {
+        let object = &event["object"];
+        let name = object["metadata"]["name"].to_string();
+        prop_assert!(version(object) >= self.newest, "versions go back: {event}");
+        self.newest = version(object);
+        let again = self.newest == self.from;
+        let contents = untyped(object);
+        let before = match event["type"].as_str().unwrap() {
+            "DELETED" => self.objects.remove(&name),
+            _ => self.objects.insert(name, contents.clone()),
+        };
+        let makes_sense = match (event["type"].as_str().unwrap(), &before) {
+            ("ADDED", None) | ("MODIFIED" | "DELETED", Some(_)) => true,
+            ("ADDED", Some(before)) => again && *before == contents,
+            ("DELETED", None) => again,
+            _ => false,
+        };
+        prop_assert!(makes_sense, "{event} after {before:?}");
+        Ok(())
+    }
+
+    /// Applies what was told, and compares.
     fn check(&mut self, rig: &Rig) -> Result<(), TestCaseError> {
         for event in self.watch.events() {
-            let object = &event["object"];
-            let name = object["metadata"]["name"].to_string();
-            prop_assert!(version(object) >= self.newest, "versions go back: {event}");
-            self.newest = version(object);
-            let contents = untyped(object);
-            let known = match event["type"].as_str().unwrap() {
-                "ADDED" => self.objects.insert(name, contents).is_none(),
-                "MODIFIED" => self.objects.insert(name, contents).is_some(),
-                "DELETED" => self.objects.remove(&name).is_some(),
-                other => panic!("{other}"),
-            };
-            prop_assert!(known, "{event}");
+            self.apply(&event)?;
         }
         prop_assert_eq!(&self.objects, &Self::listed(rig, &self.list));
         Ok(())
@@ -161,6 +185,7 @@ proptest! {
     fn a_watch_of_what_is_computed_keeps_a_copy_of_its_list(
         steps in proptest::collection::vec(step(), 1..40),
         kubernetes in any::<bool>(),
+        cuts in proptest::collection::vec(0..6_usize, 40),
     ) {
         let mut rig = Rig::with(|config| {
             if kubernetes {
@@ -174,7 +199,9 @@ proptest! {
         let mut following = copies(&rig);
         // These read nothing before the end.
         let mut sleeping = copies(&rig);
-        for step in steps {
+        // These lose their connection after every step.
+        let mut torn = copies(&rig);
+        for (step, events) in steps.into_iter().zip(cuts) {
             let before = (rig.list(ENDPOINTS), rig.list(SLICES));
             act(&mut rig, &step);
             if matches!(step, Step::Restart) {
@@ -183,8 +210,11 @@ proptest! {
             for copy in &mut following {
                 copy.check(&rig)?;
             }
+            for copy in &mut torn {
+                copy.cut(&rig, events)?;
+            }
         }
-        for copy in &mut sleeping {
+        for copy in sleeping.iter_mut().chain(&mut torn) {
             copy.check(&rig)?;
         }
     }

@@ -65,8 +65,17 @@ fn ep_05_a_pod_of_two_services_changes_both_at_one_version() {
     let mut watch =
         Watch::of(&rig, &format!("{ENDPOINTS}?watch=1&resourceVersion={}", version(&rig.get(PODS))));
     let caused = version(&run(&rig, "w0", "10.0.0.7", true));
-    assert_eq!(told(&watch.events()), [format!("MODIFIED one@{caused}"), format!("MODIFIED two@{caused}")]);
-    let mut later = Watch::of(&rig, &format!("{ENDPOINTS}?watch=1&resourceVersion={caused}"));
+    let both = [format!("MODIFIED one@{caused}"), format!("MODIFIED two@{caused}")];
+    assert_eq!(told(&watch.events()), both);
+    // Who was cut off between the two knows this version, and not whether that was all of it.
+    let resume =
+        |query: &str| Watch::of(&rig, &format!("{ENDPOINTS}?watch=1&{query}resourceVersion={caused}"));
+    assert_eq!(told(&resume("").events()), both);
+    assert!(resume("fieldSelector=metadata.name%3Dtwo&").events().is_empty(), "one object is known or not");
+    let unrelated = version(&rig.create(PODS, &member("other", "none")));
+    run(&rig, "w0", "10.0.0.8", true);
+    let mut later = Watch::of(&rig, &format!("{ENDPOINTS}?watch=1&resourceVersion={unrelated}"));
+    assert_eq!(later.events().len(), 2, "and once only");
     assert!(later.events().is_empty());
 }
 
