@@ -1,6 +1,7 @@
 //! What is sent to the API server: bindings and events (EXT-05). A request that got no answer is sent again, which does
 //! no harm: the pod's uid stands in the binding and in the event's name, so nothing is bound or said twice.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ const REFUSALS: usize = 40;
 pub struct Sender {
     client: Client,
     scheduler: String,
+    lost: Cell<bool>,
 }
 
 /// What became of a binding.
@@ -71,7 +73,22 @@ fn is_final(status: &Status) -> bool {
 impl Sender {
     /// Sends by `client`.
     pub fn new(client: Client, scheduler: &str) -> Self {
-        Self { client, scheduler: scheduler.to_owned() }
+        Self { client, scheduler: scheduler.to_owned(), lost: Cell::new(false) }
+    }
+
+    /// Whether an answer was lost since this was last asked: then watches may have ended unnoticed.
+    pub fn take_lost(&self) -> bool {
+        self.lost.take()
+    }
+
+    async fn answer<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        what: &str,
+        send: impl Fn() -> F,
+    ) -> Answer<T> {
+        let answer = answer(what, send).await;
+        self.lost.set(self.lost.get() || answer.repeated);
+        answer
     }
 
     /// Binds the pod to the node.
@@ -90,7 +107,7 @@ impl Sender {
         };
         let (binding, parameters) = (Binding { metadata, target }, PostParams::default());
         let send = || pods.create_subresource::<_, Status>("binding", &pod.name, &parameters, &binding);
-        let answer = answer(&format!("binding {pod}"), send).await;
+        let answer = self.answer(&format!("binding {pod}"), send).await;
         match answer.result {
             Ok(_) => Bound::Here,
             Err(_) if answer.code == 409 && answer.repeated && self.is_on(&pods, pod, node).await => {
@@ -103,7 +120,7 @@ impl Sender {
 
     /// Whether a binding whose answer was lost had been made after all.
     async fn is_on(&self, pods: &Api<Pod>, pod: &PodRef, node: &str) -> bool {
-        let found = answer(&format!("reading {pod}"), || pods.get(&pod.name)).await.result;
+        let found = self.answer(&format!("reading {pod}"), || pods.get(&pod.name)).await.result;
         found.is_ok_and(|found| {
             found.metadata.uid.as_ref() == Some(&pod.uid)
                 && found.spec.and_then(|spec| spec.node_name).as_deref() == Some(node)
@@ -148,7 +165,7 @@ impl Sender {
             ..Event::default()
         };
         let parameters = PostParams::default();
-        let answer = answer(&format!("event of {pod}"), || events.create(&parameters, &event)).await;
+        let answer = self.answer(&format!("event of {pod}"), || events.create(&parameters, &event)).await;
         match answer.result {
             Ok(_) => {}
             Err(_) if answer.code == 409 => tracing::debug!("{reason} was said of {pod} before"),

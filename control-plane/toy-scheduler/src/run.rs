@@ -99,7 +99,7 @@ impl Scheduler {
     async fn run(&mut self, client: Client) {
         let mut complaint = String::new();
         loop {
-            let broken = self.follow(&client, &mut complaint).await.to_string();
+            let broken = self.follow(&client, &mut complaint).await;
             if broken != complaint {
                 tracing::warn!("{broken}; trying again");
                 complaint = broken;
@@ -110,7 +110,7 @@ impl Scheduler {
     }
 
     /// Watches pods, then also nodes, so that a pod of the list meets every node that is older than it.
-    async fn follow(&mut self, client: &Client, complaint: &mut String) -> watcher::Error {
+    async fn follow(&mut self, client: &Client, complaint: &mut String) -> String {
         let mut watches = SelectAll::new();
         watches.push(pods(client.clone()));
         loop {
@@ -119,7 +119,7 @@ impl Scheduler {
                 Some(seen) = watches.next() => {
                     let pods_listed = matches!(seen, Seen::Pod(Ok(Event::InitDone)));
                     if let Err(error) = self.see(seen) {
-                        return error;
+                        return error.to_string();
                     }
                     if pods_listed {
                         watches.push(nodes(client.clone()));
@@ -128,7 +128,12 @@ impl Scheduler {
                         complaint.clear();
                     }
                 }
-                () = std::future::ready(()), if self.cluster.waits() => self.schedule_one().await,
+                () = std::future::ready(()), if self.cluster.waits() => {
+                    self.schedule_one().await;
+                    if self.sender.take_lost() {
+                        return "the connection was lost".into();
+                    }
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -83,6 +84,16 @@ pub struct World {
     pub plane: Option<Ended>,
     /// The administrator's.
     pub client: Client,
+    /// What all schedulers said, which is printed when a test fails.
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("toy-scheduler said:\n{}", self.said.lock().unwrap().join("\n"));
+        }
+    }
 }
 
 impl World {
@@ -95,7 +106,8 @@ impl World {
         let (plane, url) = serve(dir.path(), &flags, "127.0.0.1:0");
         let admin = Kubeconfig::read_from(dir.path().join("kubeconfig/admin.kubeconfig")).unwrap();
         let config = Config::from_custom_kubeconfig(admin, &KubeConfigOptions::default()).await.unwrap();
-        Self { flags, url, plane: Some(plane), client: Client::try_from(config).unwrap(), dir }
+        let client = Client::try_from(config).unwrap();
+        Self { flags, url, plane: Some(plane), client, said: Arc::default(), dir }
     }
 
     /// Cuts the control plane's life short.
@@ -122,7 +134,13 @@ impl World {
         let mut child = command.spawn().unwrap();
         let (told, lines) = channel();
         let output = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| told.send(line)));
+        let said = Arc::clone(&self.said);
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                said.lock().unwrap().push(line.clone());
+                drop(told.send(line));
+            }
+        });
         let mut toy = Toy { process: Ended(child), lines, said: Vec::new() };
         toy.says("ready: ");
         toy
