@@ -4,17 +4,48 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 use control_plane::config::{
     Admission, AuditLevel, BadValue, Config, Controllers, Dialect, Etcd, LogFormat, NamedProfile,
     SchedulerProfile, StoreKind, Timing, address, dialect, duration,
 };
+use control_plane::explain::Output;
 use control_plane::store::DEFAULT_HISTORY;
 
 /// A small Kubernetes-compatible API server with its scheduler and controllers.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 pub struct Flags {
+    /// Something else than serving.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to serve.
+    #[command(flatten)]
+    pub serve: Serve,
+}
+
+/// What the binary does besides serving.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what the scheduler of a running control plane makes of each node for a pod: every filter's verdict, and the scores.
+    ExplainSchedule {
+        /// The pod.
+        pod: String,
+        /// Its namespace; the kubeconfig's, or `default`, where it is left out.
+        #[arg(short, long, value_name = "NAME")]
+        namespace: Option<String>,
+        /// How to reach the control plane; the DATA_DIR/kubeconfig/admin.kubeconfig that it wrote will do.
+        #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+        kubeconfig: PathBuf,
+        /// text or json.
+        #[arg(short, long, value_name = "FORM", default_value = "text")]
+        output: Output,
+    },
+}
+
+/// The flags of a control plane that serves.
+#[derive(Debug, Args)]
+pub struct Serve {
     /// Address and port to serve on; port 0 takes a free one and prints it.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443", value_parser = address)]
     listen: SocketAddr,
@@ -146,7 +177,7 @@ pub struct Flags {
     watch_history: usize,
 }
 
-impl Flags {
+impl Serve {
     /// The configuration that the flags describe.
     ///
     /// # Errors

@@ -242,7 +242,7 @@ pub(crate) fn is_node_name(text: &str) -> bool {
 /// A flag value that cannot be used; the message says which and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadValue(String);
+pub struct BadValue(pub(crate) String);
 
 impl BadValue {
     /// A refusal in these words.

@@ -11,6 +11,7 @@ mod base64;
 pub mod clock;
 pub mod config;
 mod control_plane;
+pub mod explain;
 pub mod kubeconfig;
 pub mod leadership;
 pub mod observe;

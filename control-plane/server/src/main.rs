@@ -7,7 +7,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let config = match cli::Flags::parse().config() {
+    let cli::Flags { command, serve } = cli::Flags::parse();
+    if let Some(cli::Command::ExplainSchedule { pod, namespace, kubeconfig, output }) = command {
+        return control_plane::explain::run(&pod, namespace.as_deref(), &kubeconfig, output);
+    }
+    let config = match serve.config() {
         Ok(config) => config,
         Err(problem) => return control_plane::serve::fail(&problem),
     };

@@ -342,3 +342,59 @@ fn an_oversized_body_is_refused_and_the_server_lives_on() {
     assert!(raw(&process.url, "garbage\r\n\r\n").starts_with("HTTP/1.1 400"));
     assert!(get(&process, "x", "/healthz").contains("\r\n\r\nok"));
 }
+
+/// With TLS and a client certificate, as the administrator; and over plain HTTP with a token.
+#[test]
+fn explain_schedule_says_what_each_node_lacks() {
+    for plain in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut start = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+        start.args(["--listen", "127.0.0.1:0", "--store", "memory", "--disable-admission", "ServiceAccount"]);
+        start.arg("--data-dir").arg(dir.path()).args(plain.then_some("--plain-http"));
+        let process = Process::start(start);
+        let kubeconfig = dir.path().join("kubeconfig/admin.kubeconfig");
+        let explain = |arguments: &[&str]| {
+            let mut explain = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+            explain.arg("explain-schedule").args(arguments).arg("--kubeconfig").arg(&kubeconfig);
+            let Output { status, stdout, stderr } = explain.output().unwrap();
+            (status.code(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
+        };
+        let (code, said) = explain(&["absent"]);
+        assert_eq!((code, said.as_str()), (Some(2), "control-plane: pods \"absent\" not found\n"));
+        let (code, said) = explain(&["../x"]);
+        assert_eq!((code, said.as_str()), (Some(2), "control-plane: default/../x is no name of a pod\n"));
+        if plain {
+            let token = token(&kubeconfig);
+            let post = |path: &str, body: &str| {
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\
+                     content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                let answer = raw(&process.url, &head);
+                assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+            };
+            post(
+                "/api/v1/nodes",
+                r#"{"metadata": {"name": "small"}, "status": {"allocatable": {"memory": "1Ki"}}}"#,
+            );
+            post(
+                "/api/v1/namespaces/default/pods",
+                r#"{"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}"#,
+            );
+            let (code, said) = explain(&["p"]);
+            let expected = "\
+Pod:       default/p
+Scheduler: default-scheduler (profile kube32)
+Outcome:   0/1 nodes are available: 1 node(s) were not ready.
+
+NODE   SCORE  VERDICT
+small      -  NodeReady: node(s) were not ready [Memory: Insufficient memory]
+";
+            assert_eq!((code, said.as_str()), (Some(0), expected));
+            let (_, said) = explain(&["p", "-o", "json"]);
+            let read: serde_json::Value = serde_json::from_str(&said).unwrap();
+            assert_eq!(read["nodes"][0]["filters"][3]["reasons"][0], "Insufficient memory");
+        }
+    }
+}

@@ -153,6 +153,14 @@ async fn idle_pass() -> anyhow::Result<f64> {
     let config = Config { no_auth: true, plain_http: true, ..Config::default() };
     let plane =
         ControlPlane::open(config, Arc::clone(&store), Arc::clone(&clock) as Arc<dyn Clock>, 1).await?;
+    // Every board is heard of, as it is while all is well.
+    let leases = store.list(Scope { resource: "leases", namespace: None }, None).await;
+    for (key, entry) in leases.map_err(|error| anyhow::anyhow!("{error}"))?.entries {
+        let mut lease = entry.object.as_ref().clone();
+        lease["spec"]["renewTime"] = "2026-01-01T00:00:01.000000Z".into();
+        let written = store.put(key, lease, Expect::Revision(entry.revision)).await;
+        written.map_err(|error| anyhow::anyhow!("{error}"))?;
+    }
     // The deployments make their pods, and those are said to run.
     settle(&plane, &clock).await;
     let pods = store.list(Scope { resource: "pods", namespace: None }, None).await;

@@ -54,6 +54,7 @@ pub fn answer(route: &Route, headers: &HeaderMap, address: &str, pretty: bool) -
         Route::Resource(_)
         | Route::Health(..)
         | Route::Metrics
+        | Route::ExplainSchedule(..)
         | Route::OpenIdConfiguration
         | Route::OpenIdKeys
         | Route::Nothing => {

@@ -13,7 +13,7 @@ use super::filter::Filter;
 use super::path::{Route, Target};
 use super::query::{self, Query};
 use super::respond::Style;
-use super::{discovery, health, read, respond, write};
+use super::{discovery, explain, health, read, respond, write};
 use crate::auth::{Action, Asked, User};
 use crate::observe::{Seen, scrape};
 use crate::service::Service;
@@ -89,6 +89,10 @@ pub async fn dispatch(
     if route == Route::Metrics {
         let (text, media) = scrape(service).map_err(|error| ApiError::internal(&error.to_string()))?;
         return Ok(respond::metrics(text, &media));
+    }
+    if let Route::ExplainSchedule(namespace, pod) = &route {
+        let explanation = explain::schedule(service, namespace, pod)?;
+        return Ok(respond::document(&explanation, "application/json"));
     }
     let address =
         call.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

@@ -4,6 +4,7 @@ mod body;
 mod continue_token;
 mod discovery;
 mod entrance;
+mod explain;
 mod fields;
 mod filter;
 mod handler;

@@ -42,6 +42,8 @@ pub enum Route {
     Health(&'static str, Option<String>),
     /// `/metrics`
     Metrics,
+    /// `/explain-schedule/NAMESPACE/POD`
+    ExplainSchedule(String, String),
     /// `/.well-known/openid-configuration`
     OpenIdConfiguration,
     /// `/openid/v1/jwks`
@@ -85,6 +87,7 @@ impl Route {
             ["openapi", "v3", rest @ ..] => Self::OpenApi(rest.join("/")),
             ["version"] => Self::Version,
             ["metrics"] => Self::Metrics,
+            ["explain-schedule", namespace, pod] => Self::ExplainSchedule((*namespace).into(), (*pod).into()),
             [".well-known", "openid-configuration"] => Self::OpenIdConfiguration,
             ["openid", "v1", "jwks"] => Self::OpenIdKeys,
             [health] => match HEALTH.iter().find(|known| *known == health) {
@@ -114,6 +117,7 @@ impl Route {
             Self::Health("livez", _) => "/livez",
             Self::Health(..) => "/healthz",
             Self::Metrics => "/metrics",
+            Self::ExplainSchedule(..) => "/explain-schedule",
             Self::OpenIdConfiguration => "/.well-known/openid-configuration",
             Self::OpenIdKeys => "/openid/v1/jwks",
             Self::Root => "/",
