@@ -4,7 +4,7 @@
 //! until its dependants have been let go of, or are gone. A reference is known by its uid; one of a kind that the
 //! server does not serve is never taken for dangling.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -20,6 +20,8 @@ const FOREGROUND: &str = "foregroundDeletion";
 pub struct GarbageConfig {
     /// Plural resource by (group, kind), `""` for the core group. All of their objects are in the snapshot.
     pub kinds: BTreeMap<(String, String), &'static str>,
+    /// Those of them whose objects live in namespaces.
+    pub namespaced: BTreeSet<&'static str>,
 }
 
 /// The objects that the collector has to look at: those with owners, and those that wait with one of its finalizers.
@@ -89,6 +91,10 @@ fn is_gone(snapshot: &Snapshot, config: &GarbageConfig, dependant: &Key, owner: 
     let Some(resource) = config.kinds.get(&(group.to_owned(), field("kind").to_owned())) else {
         return false;
     };
+    if dependant.namespace.is_empty() && config.namespaced.contains(resource) {
+        // No reference says which namespace: as in Kubernetes, such an owner cannot be found, and so not be missed either.
+        return false;
+    }
     match snapshot.find_uid(field("uid")) {
         Some((found, key)) => {
             found != resource || !key.namespace.is_empty() && key.namespace != dependant.namespace

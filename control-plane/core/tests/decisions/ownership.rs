@@ -50,6 +50,22 @@ fn depl_03_pods_go_with_their_deployment() {
     world.pod("free");
 }
 
+/// No reference names a namespace, so nobody can say whether such an owner is there.
+#[test]
+fn what_is_in_no_namespace_has_no_owner_in_one() {
+    let mut world = World::new();
+    let uid = owner(&mut world, "one");
+    let node = |name: &str, owner: Value| json!({"metadata": {"name": name, "uid": name, "ownerReferences": [owner]}});
+    world.put("nodes", node("there", reference("one", &uid)));
+    world.put("nodes", node("absent", reference("one", "an earlier uid")));
+    let gone = json!({"apiVersion": "v1", "kind": "Node", "name": "gone", "uid": "gone"});
+    world.put("nodes", node("of-a-node", gone));
+    world.collect_garbage();
+    assert!(world.get("nodes", "", "there").is_some());
+    assert!(world.get("nodes", "", "absent").is_some());
+    assert!(world.get("nodes", "", "of-a-node").is_none());
+}
+
 #[test]
 fn depl_03_an_owner_is_known_by_its_uid_and_where_it_is() {
     let mut world = World::new();

@@ -94,6 +94,7 @@ impl World {
             deployments: deployment::DeploymentConfig { period: s(1.0) },
             garbage: GarbageConfig {
                 kinds: kinds.map(|(group, kind, resource)| ((group.into(), kind.into()), resource)).into(),
+                namespaced: ["pods", "deployments"].into(),
             },
             told: Vec::new(),
             history: Vec::new(),

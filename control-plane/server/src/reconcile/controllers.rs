@@ -45,13 +45,14 @@ impl Controllers {
     /// Controllers whose first turn is now: what became due while no one served is done as soon as someone does (NODE-12).
     pub fn new(service: &Service) -> Self {
         let (config, now) = (&service.config, service.clock.mono());
-        let kinds = kinds::all().iter().filter(|kind| kind.is_stored());
+        let stored = kinds::all().iter().filter(|kind| kind.is_stored());
+        let namespaced = stored.clone().filter(|kind| kind.namespaced).map(|kind| kind.resource).collect();
         let kinds =
-            kinds.map(|kind| ((kind.group.to_owned(), kind.kind.to_owned()), kind.resource)).collect();
+            stored.map(|kind| ((kind.group.to_owned(), kind.kind.to_owned()), kind.resource)).collect();
         Self {
             lifecycle: LifecycleConfig { not_ready_timeout: config.not_ready_timeout },
             workloads: Workloads::new(service),
-            garbage: GarbageConfig { kinds },
+            garbage: GarbageConfig { kinds, namespaced },
             next_check: now,
             next_pass: now,
             next_sweep: now + EVENT_SWEEP,

@@ -84,6 +84,16 @@ pub fn check_write(
             if old.is_some() && taints(old) != taints(new) {
                 return refuse(format!("node \"{node}\" is not allowed to modify taints"));
             }
+            // The garbage collector would delete the Node for a board that may not, and its taints and labels with it.
+            let owners = |object: Option<&Value>| {
+                object
+                    .and_then(|object| object["metadata"]["ownerReferences"].as_array())
+                    .cloned()
+                    .unwrap_or_default()
+            };
+            if old.is_some() && owners(old) != owners(new) {
+                return refuse(format!("node \"{node}\" is not allowed to modify ownerReferences"));
+            }
             let labels = forbidden_labels(old, new).join(", ");
             match (labels.is_empty(), old) {
                 (true, _) => Ok(()),
@@ -219,6 +229,17 @@ mod tests {
         check(Action::Update, "nodes", Some(tainted.clone()), Some(clean.clone()), Some("taints"));
         check(Action::Update, "nodes/status", Some(tainted.clone()), Some(clean), Some("taints"));
         check(Action::Update, "nodes", Some(tainted.clone()), Some(tainted), None);
+    }
+
+    #[test]
+    fn a_board_gives_its_node_no_owner_to_be_collected_with() {
+        let owned = json!({"metadata": {"name": "a", "ownerReferences": [{"kind": "Node", "name": "gone", "uid": "u"}]}});
+        let refused = Some("node \"a\" is not allowed to modify ownerReferences");
+        for resource in ["nodes", "nodes/status"] {
+            check(Action::Patch, resource, named("a", ""), Some(owned.clone()), refused);
+            check(Action::Patch, resource, Some(owned.clone()), named("a", ""), refused);
+            check(Action::Patch, resource, Some(owned.clone()), Some(owned.clone()), None);
+        }
     }
 
     #[test]
