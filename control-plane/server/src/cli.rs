@@ -136,7 +136,7 @@ pub struct Serve {
     #[arg(long, value_name = "NAME=PROFILE")]
     scheduler_profile: Vec<NamedProfile>,
     /// Controllers to run, by name; * is all of them and -NAME leaves one out. Known: scheduler, node-lifecycle, deployment,
-    /// daemonset, job, endpoints, serviceaccount, garbage, namespace.
+    /// daemonset, job, endpoints, serviceaccount, pod-garbage, garbage, namespace.
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
     controllers: Controllers,
     /// Admission plugins to switch off: ServiceAccount, DefaultTolerationSeconds, NodeRestriction.

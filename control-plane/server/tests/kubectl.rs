@@ -235,6 +235,12 @@ fn mistakes_are_told_in_kubernetes_words() {
     );
     cluster.fails(&["create", "-f", "default.json"], &["namespaces \"default\" already exists"]);
     cluster.fails(&["delete", "namespace", "default"], &["this namespace may not be deleted"]);
+    cluster
+        .write("foo.json", r#"{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}}"#);
+    let unknown =
+        ["no matches for kind \"Foo\" in version \"example.com/v1\"", "ensure CRDs are installed first"];
+    cluster.fails(&["create", "-f", "foo.json"], &unknown);
+    cluster.fails(&["apply", "-f", "foo.json"], &unknown);
 }
 
 #[test]

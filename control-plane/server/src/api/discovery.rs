@@ -20,6 +20,12 @@ fn aggregated(accept: &str) -> Option<&'static str> {
     })
 }
 
+/// How clients ask for the second version of OpenAPI, where the third does not tell them of a kind.
+const OPENAPI_V2_PROTOBUF: &str = "com.github.proto-openapi.spec.v2";
+/// That document in protobuf, without any definition: kubectl only looks into it for kinds that the third version does not have,
+/// and no version has those. It is `swagger: "2.0"` and `info: {title: "Kubernetes", version: "v1"}`.
+const OPENAPI_V2_EMPTY: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aKubernetes\x12\x02v1";
+
 /// Answers a GET of anything but objects.
 pub fn answer(route: &Route, headers: &HeaderMap, address: &str, pretty: bool) -> Response<Body> {
     let accept = headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -42,6 +48,9 @@ pub fn answer(route: &Route, headers: &HeaderMap, address: &str, pretty: bool) -
         },
         Route::Version => discovery::version(),
         Route::OpenApiIndex => openapi::v3_index(),
+        Route::OpenApiV2 if accept.contains(OPENAPI_V2_PROTOBUF) => {
+            return respond::bytes(OPENAPI_V2_EMPTY, "application/octet-stream");
+        }
         Route::OpenApiV2 => return respond::json_text(openapi::v2()),
         Route::OpenApi(path) => {
             return match openapi::v3_document(path) {

@@ -118,6 +118,11 @@ pub fn document(document: &Value, media: &'static str) -> Response<Body> {
     response(200, media, document.to_string().into())
 }
 
+/// Some bytes.
+pub fn bytes(bytes: &'static [u8], media: &'static str) -> Response<Body> {
+    response(200, media, bytes.into())
+}
+
 /// JSON that is already text.
 pub fn json_text(text: &'static str) -> Response<Body> {
     response(200, "application/json", text.into())

@@ -20,7 +20,7 @@ pub(super) struct List {
     /// Whose behaviour is looked at.
     #[arg(long, value_enum, default_value = "kube32")]
     profile: ProfileName,
-    /// Only trials that an expression matches: `tag:power & !name:hang`, `req:NODE-03`, `area:node`.
+    /// Only trials that an expression matches: `tag:power & !name:hang`, `req:NODE-03`, `area:node-lifecycle`.
     #[arg(long, value_name = "EXPR")]
     filter: Option<String>,
     #[command(flatten)]

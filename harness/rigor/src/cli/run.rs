@@ -28,7 +28,7 @@ pub(super) struct Run {
     /// Whose behaviour is looked at; scenarios for others are skipped.
     #[arg(long, value_enum, default_value = "kube32")]
     profile: ProfileName,
-    /// Only trials that an expression matches: `tag:power & !name:hang`, `req:NODE-03`, `area:node`.
+    /// Only trials that an expression matches: `tag:power & !name:hang`, `req:NODE-03`, `area:node-lifecycle`.
     #[arg(long, value_name = "EXPR")]
     filter: Option<String>,
     /// Seed of everything that is drawn.
