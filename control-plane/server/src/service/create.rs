@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use control_plane_api::strategy::{self, Identity};
 use control_plane_api::{ApiError, Kind, views};
-use control_plane_core::Snapshot;
+use control_plane_core::Object;
 use control_plane_core::scheduler;
 use serde_json::{Value, json};
 
@@ -22,12 +22,21 @@ const FIRST_ADDRESS: u16 = 10;
 /// What control planes on one store take turns about: addresses of services.
 const ADDRESSES: &str = "service-addresses";
 
-/// An address that no service has.
-fn free_address(snapshot: &Snapshot) -> Option<String> {
-    let used: BTreeSet<&str> =
-        snapshot.list("services").map(|(_, service)| text(service, "/spec/clusterIP")).collect();
+/// An address that none of these services has.
+fn free_address(services: &[Object]) -> Option<String> {
+    let used: BTreeSet<&str> = services.iter().map(|service| text(service, "/spec/clusterIP")).collect();
     let mut addresses = (FIRST_ADDRESS..u16::MAX).map(|n| format!("10.96.{}.{}", n >> 8, n & 0xFF));
     addresses.find(|address| !used.contains(address.as_str()))
+}
+
+/// Gives a service what it needs of what all services share.
+pub(super) fn allocate(
+    kind: &Kind,
+    service: &mut Value,
+    old: Option<&Value>,
+    services: &[Object],
+) -> Result<(), ApiError> {
+    strategy::allocate_for_service(kind, service, old, services.iter().map(AsRef::as_ref))
 }
 
 /// A binding that counts until its write was refused or is in the snapshot, or whoever asked for it went away.
@@ -97,9 +106,11 @@ impl Service {
             if names == NAMES {
                 break;
             }
-            // The turn is read before the addresses: whoever takes one after that makes this write fail.
+            // The turn is read before the addresses: whoever takes one after that makes this write fail. They are read once, so
+            // that an address which was free when it was chosen is not found taken by another control plane's service.
             let turn = allocating.as_ref().map(|_| self.store.turn(ADDRESSES));
-            let address = allocating.as_ref().and_then(|_| free_address(self.fresh().snapshot()));
+            let services = allocating.as_ref().map(|_| self.services());
+            let address = services.as_deref().and_then(free_address);
             let (uid, suffix) = (self.random.uid(), self.random.suffix());
             let identity = Identity {
                 uid: &uid,
@@ -109,8 +120,8 @@ impl Service {
             };
             let mut prepared =
                 strategy::prepare_create(kind, namespace, object.clone(), &identity, &self.context())?;
-            if allocating.is_some() {
-                self.allocate(kind, &mut prepared, None)?;
+            if let Some(services) = &services {
+                allocate(kind, &mut prepared, None, services)?;
             }
             if !self.config.disable_admission.contains(&Admission::NodeRestriction) {
                 check_write(user, Action::Create, kind, None, None, Some(&prepared))?;
@@ -133,16 +144,9 @@ impl Service {
         Err(taken.unwrap_or_else(|| ApiError::internal("no name could be generated")))
     }
 
-    /// Gives a service what it needs of what all services share. The caller holds the lock `allocating`.
-    pub(super) fn allocate(
-        &self,
-        kind: &Kind,
-        service: &mut Value,
-        old: Option<&Value>,
-    ) -> Result<(), ApiError> {
-        let reflector = self.fresh();
-        let services = reflector.snapshot().list("services").map(|(_, service)| service.as_ref());
-        strategy::allocate_for_service(kind, service, old, services)
+    /// All services, as of now. Who takes something that no other may have holds the lock `allocating`.
+    pub(super) fn services(&self) -> Vec<Object> {
+        self.fresh().snapshot().list("services").map(|(_, service)| Arc::clone(service)).collect()
     }
 
     /// The priority classes that a new pod may name.

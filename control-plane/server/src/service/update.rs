@@ -9,6 +9,7 @@ use control_plane_api::{ApiError, Kind, delete, scale, strategy, views};
 use control_plane_core::controllers::node_lifecycle;
 use serde_json::{Value, json};
 
+use super::create::allocate;
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
 use crate::auth::node::check_write;
 use crate::auth::{Action, Asked, User};
@@ -193,7 +194,7 @@ impl Service {
             let own = kind.resource == "services" && subresource.is_none();
             let _allocating = if own { Some(self.allocating.lock().await) } else { None };
             if own {
-                self.allocate(kind, &mut object, Some(&entry.object))?;
+                allocate(kind, &mut object, Some(&entry.object), &self.services())?;
             }
             if kind.resource == "priorityclasses" {
                 let reflector = self.fresh();
