@@ -114,9 +114,12 @@ pub struct Serve {
     /// Bearer tokens, one line each: token,user,uid,"group1,group2".
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
-    /// The issuer that stands in the tokens of service accounts; also the audience for which this API takes tokens.
+    /// The issuer that stands in the tokens of service accounts.
     #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc.cluster.local")]
     service_account_issuer: String,
+    /// The audiences of this API: it takes service accounts' tokens that are for one of them. The issuer when left out.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    api_audiences: Vec<String>,
     /// The private key, in PEM, that signs the tokens of service accounts: RSA or EC on P-256. Made in DATA_DIR/pki when left out.
     #[arg(long, value_name = "FILE")]
     service_account_signing_key_file: Option<PathBuf>,
@@ -211,6 +214,7 @@ impl Serve {
             no_auth: self.no_auth,
             token_auth_file: self.token_auth_file,
             service_account_issuer: self.service_account_issuer,
+            api_audiences: self.api_audiences,
             service_account_signing_key_file: self.service_account_signing_key_file,
             service_account_key_files: self.service_account_key_file,
             admin_kubeconfig: self.admin_kubeconfig,

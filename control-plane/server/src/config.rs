@@ -53,8 +53,10 @@ pub struct Config {
     pub no_auth: bool,
     /// Kubernetes' static token file.
     pub token_auth_file: Option<PathBuf>,
-    /// The issuer of service accounts' tokens, which is also this API's audience.
+    /// The issuer of service accounts' tokens.
     pub service_account_issuer: String,
+    /// This API's audiences; the issuer when empty.
+    pub api_audiences: Vec<String>,
     /// The key that signs the tokens of service accounts; made under the data directory when absent.
     pub service_account_signing_key_file: Option<PathBuf>,
     /// More keys whose tokens are accepted.
@@ -118,6 +120,7 @@ impl Default for Config {
             no_auth: false,
             token_auth_file: None,
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
+            api_audiences: Vec::new(),
             service_account_signing_key_file: None,
             service_account_key_files: Vec::new(),
             token_auth_text: None,
@@ -158,6 +161,11 @@ impl Config {
         }
         if self.service_account_issuer.is_empty() {
             return refuse("--service-account-issuer must not be empty: give a URL, or leave it out".into());
+        }
+        if self.api_audiences.iter().any(String::is_empty) {
+            return refuse(
+                "--api-audiences holds an empty name: give names separated by commas, or leave it out".into(),
+            );
         }
         if self.eviction_timeout.subsec_nanos() != 0 {
             return refuse(
@@ -385,6 +393,8 @@ named!(
     Job = "job",
     /// Computes Endpoints and EndpointSlices.
     Endpoints = "endpoints",
+    /// Writes the rules of cluster roles that aggregate.
+    ClusterRoleAggregation = "clusterrole-aggregation",
     /// Makes the default ServiceAccount of each namespace.
     ServiceAccount = "serviceaccount",
     /// Removes finished pods beyond a threshold, and deleted pods whose node is gone.
@@ -584,6 +594,7 @@ mod tests {
         let slow = Timing { retry_period: Duration::from_secs(10), ..Timing::default() };
         check(Config { election: slow, ..on_etcd("http://127.0.0.1:2379") }, "--leader-elect-retry-period");
         check(Config { audit_level: Some(AuditLevel::Request), ..safe.clone() }, "--audit-log-path");
+        check(Config { api_audiences: vec!["a".into(), String::new()], ..safe.clone() }, "--api-audiences");
         let open = Config { listen: everywhere, allow_insecure_bind: true, ..safe };
         assert_eq!(open.check(), Ok(()));
     }

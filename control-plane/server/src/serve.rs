@@ -93,7 +93,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         config.service_account_signing_key_file.as_deref(),
         &config.service_account_key_files,
     )?;
-    let issuer = Issuer::new(&config.service_account_issuer, keys);
+    let issuer = Issuer::new(&config.service_account_issuer, keys).for_audiences(&config.api_audiences);
     let credentials = Credentials {
         tokens: tokens.clone(),
         issuer: Some(issuer),

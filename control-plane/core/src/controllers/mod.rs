@@ -1,6 +1,7 @@
 //! The controllers: each a function from the snapshot and a key to a decision.
 
 mod children;
+pub mod cluster_role;
 pub mod daemonset;
 pub mod deployment;
 pub mod endpoints;

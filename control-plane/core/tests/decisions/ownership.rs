@@ -1,4 +1,5 @@
-//! Owners and namespaces: what goes with them, what is let go of, and the service account that each namespace has.
+//! Owners and namespaces: what goes with them, what is let go of, and the service account that each namespace has; and cluster
+//! roles that belong to others by their labels.
 
 use control_plane_core::{Decision, Key, Write, controllers};
 use serde_json::{Value, json};
@@ -190,4 +191,47 @@ fn a_namespace_goes_after_its_contents() {
     world.pod("elsewhere");
     let alive = controllers::namespace::decide(&world.snapshot, &Key::new("", "absent"), &world.now);
     assert_eq!(alive, Decision::nothing("the namespace is gone"));
+}
+
+fn cluster_role(name: &str, labels: Value, rules: Value) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": labels}, "rules": rules,
+    })
+}
+
+fn rule(verb: &str) -> Value {
+    json!({"verbs": [verb], "apiGroups": [""], "resources": ["pods"]})
+}
+
+#[test]
+fn a_cluster_role_has_the_rules_of_those_that_it_selects() {
+    let mut world = World::new();
+    let mut sum = cluster_role("sum", json!({"to": "sum"}), json!([rule("own")]));
+    sum["aggregationRule"] = json!({"clusterRoleSelectors": [
+        {"matchLabels": {"to": "sum"}}, {"matchExpressions": [{"key": "also", "operator": "Exists"}]},
+    ]});
+    world.put("clusterroles", sum);
+    world.put("clusterroles", cluster_role("b", json!({"to": "sum"}), json!([rule("get"), rule("list")])));
+    world.put("clusterroles", cluster_role("c", json!({"to": "sum"}), json!([rule("list")])));
+    world.put("clusterroles", cluster_role("a", json!({"also": ""}), json!([rule("watch")])));
+    world.put("clusterroles", cluster_role("other", json!({"to": "other"}), json!([rule("delete")])));
+    let key = Key::new("", "sum");
+    let settle = |world: &mut World| {
+        let decision = controllers::cluster_role::decide(&world.snapshot, &key);
+        let writes = decision.writes.len();
+        world.apply(decision);
+        (writes, world.get("clusterroles", "", "sum").expect("it")["rules"].clone())
+    };
+    assert_eq!(settle(&mut world), (1, json!([rule("get"), rule("list"), rule("watch")])));
+    assert_eq!(settle(&mut world).0, 0, "nothing more follows");
+    for gone in ["a", "b", "c"] {
+        world.remove("clusterroles", &Key::new("", gone));
+    }
+    assert_eq!(settle(&mut world), (1, Value::Null));
+    assert_eq!(settle(&mut world).0, 0);
+    for (role, why) in [("other", "its own rules"), ("absent", "nothing")] {
+        let decision = controllers::cluster_role::decide(&world.snapshot, &Key::new("", role));
+        assert!(decision.is_idle(), "{role} has {why}");
+    }
 }

@@ -70,22 +70,26 @@ fn token(service: &Service, spec: &Value) -> Result<Value, ApiError> {
     }
     let wanted: Vec<&str> =
         spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let own = service.issuer.as_ref().map_or("", |issuer| issuer.name.as_str());
+    let own = service.issuer.as_ref().map_or(&[] as &[String], |issuer| issuer.audiences.as_slice());
     let (user, audiences) = match service.holder_of_token(token) {
         Ok(found) => found,
         Err(why) => return Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")})),
     };
     // Tokens that state no audience are for this API.
-    let audiences = if audiences.is_empty() { vec![own.to_owned()] } else { audiences };
-    let wanted = if wanted.is_empty() { vec![own] } else { wanted };
+    let audiences = if audiences.is_empty() { own.to_vec() } else { audiences };
+    let wanted = if wanted.is_empty() { own.iter().map(String::as_str).collect() } else { wanted };
     let both: Vec<&String> = audiences.iter().filter(|one| wanted.contains(&one.as_str())).collect();
-    if both.is_empty() {
+    if both.is_empty() && !wanted.is_empty() {
         let why = format!(
             "[invalid bearer token, token audiences {audiences:?} is invalid for the target audiences {wanted:?}]"
         );
         return Ok(json!({"user": {}, "error": why}));
     }
-    Ok(json!({"authenticated": true, "user": user_info(&user), "audiences": both}))
+    let mut status = json!({"authenticated": true, "user": user_info(&user)});
+    if !both.is_empty() {
+        status["audiences"] = json!(both);
+    }
+    Ok(status)
 }
 
 /// A user as reviews show it.

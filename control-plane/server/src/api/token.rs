@@ -55,7 +55,7 @@ pub fn for_account(
         .map(ToOwned::to_owned)
         .collect();
     if audiences.is_empty() {
-        audiences.push(issuer.name.clone());
+        audiences.clone_from(&issuer.audiences);
     }
     let reference = request["spec"]["boundObjectRef"].clone();
     if let Some(node) = user.node() {

@@ -10,7 +10,7 @@ use control_plane_api::kinds;
 use control_plane_core::Key;
 use control_plane_core::controllers::garbage::{self, GarbageConfig};
 use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
-use control_plane_core::controllers::{namespace, service_account};
+use control_plane_core::controllers::{cluster_role, namespace, service_account};
 use control_plane_core::scheduler;
 
 use super::apply::{SCHEDULER, settle, settle_each};
@@ -25,7 +25,7 @@ const EVENT_SWEEP: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 16;
 
 /// The instants at which controllers are due.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Controllers {
     lifecycle: LifecycleConfig,
     workloads: Workloads,
@@ -39,6 +39,8 @@ pub struct Controllers {
     waiting: Option<(u64, Option<Duration>)>,
     /// Changes up to this revision were followed.
     followed: u64,
+    /// The roles and bindings whose aggregates are written.
+    aggregated: Option<u64>,
 }
 
 impl Controllers {
@@ -59,6 +61,7 @@ impl Controllers {
             nodes: BTreeMap::new(),
             waiting: None,
             followed: 0,
+            aggregated: None,
         }
     }
 
@@ -71,6 +74,7 @@ impl Controllers {
         service.record_told().await;
         service.try_store().await;
         self.follow(service).await;
+        self.aggregate(service).await;
         if service.runs(Controller::NodeLifecycle) {
             self.check_nodes(service).await;
         }
@@ -124,6 +128,29 @@ impl Controllers {
             if service.runs(Controller::Namespace) {
                 settle_each(service, "namespace", &namespaces, |snapshot, key, now| {
                     namespace::decide(snapshot, key, now)
+                })
+                .await;
+            }
+        }
+    }
+
+    /// Roles that aggregate, whenever any role changed, until nothing follows from it.
+    async fn aggregate(&mut self, service: &Service) {
+        if !service.runs(Controller::ClusterRoleAggregation) {
+            return;
+        }
+        for _ in 0..ROUNDS {
+            let aggregating: Vec<Key> = {
+                let reflector = service.fresh();
+                if self.aggregated.replace(reflector.policy_version()) == Some(reflector.policy_version()) {
+                    return;
+                }
+                let roles = reflector.snapshot().list("clusterroles");
+                roles.filter(|(_, role)| cluster_role::aggregates(role)).map(|(key, _)| key.clone()).collect()
+            };
+            for key in aggregating {
+                settle(service, "clusterrole-aggregation", |snapshot, _| {
+                    cluster_role::decide(snapshot, &key)
                 })
                 .await;
             }

@@ -50,7 +50,7 @@ const WORKLOADS: [Workload; 3] = [
 ];
 
 /// An object whose last decision was carried out and left nothing to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rest {
     /// The number of changes that the decision had seen.
     seen: u64,
@@ -59,7 +59,7 @@ struct Rest {
 }
 
 /// The workload controllers, with what each object last came to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Workloads {
     deployments: DeploymentConfig,
     garbage: PodGarbageConfig,

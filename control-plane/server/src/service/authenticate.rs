@@ -59,9 +59,7 @@ impl Service {
     pub fn user_of_token(&self, token: &str) -> Result<(User, Vec<String>), String> {
         let (user, audiences) = self.holder_of_token(token)?;
         match &self.issuer {
-            Some(issuer) if !audiences.is_empty() && !audiences.contains(&issuer.name) => {
-                Err("the token is for another audience".into())
-            }
+            Some(issuer) if !issuer.is_meant(&audiences) => Err("the token is for another audience".into()),
             _ => Ok((user, audiences)),
         }
     }

@@ -1,5 +1,8 @@
 //! Roles and bindings as objects that decide what is allowed (GHOST-05), and what boards reach by their pods (KLET-08).
 
+use std::time::Duration;
+
+use control_plane::Store;
 use serde_json::{Value, json};
 
 use crate::rig::{PODS, Rig, board, pod};
@@ -257,4 +260,52 @@ fn questions_about_permissions_are_answered() {
         ask("a-token", "selfsubjectrulesreviews", json!({"namespace": "default"})).expect(201)["status"]
             .clone();
     assert_eq!(rules["incomplete"], true);
+}
+
+/// As Kubernetes' controller does: the rules are there to be read, through roles that aggregate from roles that aggregate.
+#[test]
+fn aggregated_rules_are_written_into_their_role() {
+    let rig = Rig::new();
+    let roles = format!("{GROUP}/clusterroles");
+    let selecting = |name: &str, label: &str, labels: Value| {
+        json!({
+            "metadata": {"name": name, "labels": labels}, "rules": [],
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]},
+        })
+    };
+    // The defaults are so from the start.
+    let opened = rig.store.revision();
+    rig.pass(Duration::from_secs(1));
+    assert_eq!(rig.store.revision(), opened);
+    rig.create(&roles, &selecting("all", "to-all", json!({})));
+    rig.create(&roles, &selecting("some", "to-some", json!({"to-all": "true"})));
+    rig.pass(Duration::from_secs(1));
+    let rules = |name: &str| rig.get(&format!("{roles}/{name}"))["rules"].clone();
+    assert_eq!((rules("all"), rules("some")), (Value::Null, Value::Null));
+    let mut reader = role("reader", &["get"], "secrets");
+    reader["metadata"]["labels"] = json!({"to-some": "true"});
+    rig.create(&roles, &reader);
+    rig.pass(Duration::from_secs(1));
+    assert_eq!((rules("all"), rules("some")), (reader["rules"].clone(), reader["rules"].clone()));
+    // What someone writes there instead does not stay, nor do the rules of a role that is gone.
+    rig.patch(&format!("{roles}/some"), &json!({"rules": role("x", &["*"], "*")["rules"]}));
+    rig.pass(Duration::from_secs(1));
+    assert_eq!(rules("some"), reader["rules"]);
+    rig.delete(&format!("{roles}/reader"));
+    rig.pass(Duration::from_secs(1));
+    assert_eq!((rules("all"), rules("some")), (Value::Null, Value::Null));
+}
+
+#[test]
+fn aggregation_is_left_to_another_where_it_is_switched_off() {
+    let rig = Rig::with(|config| config.controllers = "*,-clusterrole-aggregation".parse().unwrap());
+    let roles = format!("{GROUP}/clusterroles");
+    let selector = json!({"clusterRoleSelectors": [{"matchLabels": {"to-sum": "true"}}]});
+    let sum = json!({"metadata": {"name": "sum"}, "aggregationRule": selector, "rules": []});
+    rig.create(&roles, &sum);
+    let mut reader = role("reader", &["get"], "secrets");
+    reader["metadata"]["labels"] = json!({"to-sum": "true"});
+    rig.create(&roles, &reader);
+    rig.pass(Duration::from_secs(1));
+    assert_eq!(rig.get(&format!("{roles}/sum"))["rules"], Value::Null);
 }

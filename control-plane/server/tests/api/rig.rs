@@ -284,7 +284,7 @@ impl Rig {
 }
 
 fn open(config: &Config, store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> ControlPlane {
-    let issuer = Issuer::new(ISSUER, Keys::of_private(&KEY).unwrap());
+    let issuer = Issuer::new(ISSUER, Keys::of_private(&KEY).unwrap()).for_audiences(&config.api_audiences);
     let credentials = Credentials { issuer: Some(issuer), ..Credentials::repeatable(1) };
     let opened = ControlPlane::open_with(config.clone(), store.clone(), clock.clone(), 1, credentials);
     opened.now_or_never().expect("open must not wait over the memory store").unwrap()

@@ -76,6 +76,34 @@ fn a_service_accounts_token_is_its_account_until_it_ends() {
 }
 
 #[test]
+fn this_api_takes_tokens_for_any_of_its_audiences() {
+    let own = json!(["https://here", "inside"]);
+    let rig = Rig::with(|config| config.api_audiences = serde_json::from_value(own.clone()).unwrap());
+    account(&rig, "robot");
+    let usual = request(&rig, "robot", json!({})).expect(201);
+    assert_eq!(usual["spec"]["audiences"], own);
+    assert!(whoami(&rig, usual["status"]["token"].as_str().unwrap()).is_ok());
+    let check = |audiences: Value, taken: bool| {
+        let token = token(&rig, "robot", json!({"audiences": audiences}));
+        assert_eq!(whoami(&rig, &token).is_ok(), taken, "{audiences}");
+    };
+    check(json!(["inside"]), true);
+    check(json!(["vault", "https://here"]), true);
+    check(json!(["vault"]), false);
+    // The issuer is an audience only where nothing else is said.
+    check(json!([ISSUER]), false);
+    let review = |token: &str, audiences: Value| {
+        let body = json!({"spec": {"token": token, "audiences": audiences}});
+        rig.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", &body).expect(201)["status"].clone()
+    };
+    let both = token(&rig, "robot", json!({"audiences": ["vault", "inside"]}));
+    assert_eq!(review(&both, json!([]))["audiences"], json!(["inside"]));
+    assert_eq!(review(&both, json!(["vault"]))["audiences"], json!(["vault"]));
+    assert_eq!(review(&both, json!([ISSUER]))["authenticated"], Value::Null);
+    assert_eq!(review("admin-token", json!([]))["audiences"], own);
+}
+
+#[test]
 fn what_cannot_be_had_is_refused_in_kubernetes_words() {
     let rig = Rig::new();
     account(&rig, "robot");

@@ -18,15 +18,28 @@ use super::User;
 /// Who issues tokens, and with which keys.
 #[derive(Debug)]
 pub struct Issuer {
-    /// The `iss` of tokens, which is also the audience of this API.
+    /// The `iss` of tokens.
     pub name: String,
+    /// For whom the tokens are that this API accepts, and that it gives who asks for nobody else's.
+    pub audiences: Vec<String>,
     keys: Keys,
 }
 
 impl Issuer {
-    /// An issuer.
+    /// An issuer, whose name is also the audience of this API.
     pub fn new(name: &str, keys: Keys) -> Self {
-        Self { name: name.into(), keys }
+        Self { name: name.into(), audiences: vec![name.into()], keys }
+    }
+
+    /// The same where this API has these audiences; none leaves it as it is.
+    #[must_use]
+    pub fn for_audiences(self, audiences: &[String]) -> Self {
+        if audiences.is_empty() { self } else { Self { audiences: audiences.to_vec(), ..self } }
+    }
+
+    /// Whether a token for these audiences is for this API; one that states none is.
+    pub fn is_meant(&self, audiences: &[String]) -> bool {
+        audiences.is_empty() || audiences.iter().any(|one| self.audiences.contains(one))
     }
 
     /// A token that says this.
