@@ -46,6 +46,10 @@ impl Call {
     }
 }
 
+/// Why a request's body did not arrive, as an extension of the request: it is refused with this, and observed like any other.
+#[derive(Clone, Debug)]
+pub struct NotReceived(pub ApiError);
+
 /// Answers a request, and notes in `seen` what it turns out to be.
 pub async fn dispatch(
     service: &Arc<Service>,
@@ -62,8 +66,13 @@ pub async fn dispatch(
         seen.target = Some(((**target).clone(), action));
     }
     let peer = head.extensions.get::<Arc<Peer>>();
-    let user = service.authenticate(peer.map(AsRef::as_ref), &head.headers)?;
-    seen.user = Some(user.clone());
+    let user = service.authenticate(peer.map(AsRef::as_ref), &head.headers);
+    seen.user = user.as_ref().ok().cloned();
+    if let Some(NotReceived(error)) = head.extensions.get() {
+        seen.path = route.label();
+        return Err(error.clone());
+    }
+    let user = user?;
     seen.dry_run = query::get(&query, "dryRun").is_some_and(|value| !value.is_empty());
     let call = Call { user, head, query };
     if let Route::Resource(target) = route {

@@ -24,6 +24,7 @@ pub use self::body::to_json;
 pub use self::continue_token::Continue;
 pub use self::entrance::router;
 pub use self::filter::Filter;
+pub use self::handler::NotReceived;
 pub use self::path::Target;
 pub use self::query::decode as percent_decoded;
 pub use self::query::{At, ListOptions};

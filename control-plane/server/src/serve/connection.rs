@@ -27,7 +27,7 @@ use tower::ServiceExt;
 
 use super::halves::{Busy, Halves};
 use super::limits::{BodyRoom, SMALL_BODY};
-use crate::api::{MAX_BODY, refusal};
+use crate::api::{MAX_BODY, NotReceived, refusal};
 use crate::clock::within;
 use crate::observe::{Metrics, Origin};
 use crate::tls::Peer;
@@ -125,19 +125,16 @@ pub async fn connection(
 
 /// Takes the whole body first, within limits, so that no handler waits for a slow client.
 async fn answer(visit: &Visit, request: Request<Incoming>) -> Response<Body> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let (body, room) = match within(visit.patience, receive(visit, &head.headers, body)).await {
         Some(Ok(received)) => received,
-        Some(Err(NoBody::BrokeOff)) => {
-            visit.cut("body_broke_off");
-            return closing(&ApiError::bad_request("the body broke off"));
-        }
-        Some(Err(NoBody::NoRoom)) => {
-            return closing(&ApiError::internal("no room is left for bodies"));
-        }
-        None => {
-            visit.cut("body_timeout");
-            return closing(&ApiError::plain(408, "the request did not arrive in time"));
+        missing => {
+            head.extensions.insert(NotReceived(missing_body(visit, missing.and_then(Result::err))));
+            let request = Request::from_parts(head, Body::empty());
+            let mut response = infallible(visit.router.clone().oneshot(request).await);
+            // Nothing more of the connection can be understood.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            return response;
         }
     };
     let changes = !matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -159,11 +156,19 @@ fn infallible(answer: Result<Response<Body>, Infallible>) -> Response<Body> {
     answer.unwrap_or_else(|never| match never {})
 }
 
-/// A refusal after which nothing more of the connection can be understood.
-fn closing(error: &ApiError) -> Response<Body> {
-    let mut response = refusal(error);
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+/// What to say of a body that is not there; none came in time where there is no other reason.
+fn missing_body(visit: &Visit, why: Option<NoBody>) -> ApiError {
+    match why {
+        Some(NoBody::BrokeOff) => {
+            visit.cut("body_broke_off");
+            ApiError::bad_request("the body broke off")
+        }
+        Some(NoBody::NoRoom) => ApiError::internal("no room is left for bodies"),
+        None => {
+            visit.cut("body_timeout");
+            ApiError::plain(408, "the request did not arrive in time")
+        }
+    }
 }
 
 enum NoBody {

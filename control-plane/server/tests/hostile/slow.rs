@@ -3,13 +3,16 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::{MAPS, Server, code, message, rest, status};
 
 #[test]
 fn a_head_or_a_body_that_does_not_come_ends_the_connection_and_no_other() {
-    let server = Server::start();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let server = Server::with("memory", "400ms", |start| {
+        start.arg("--audit-log-path").arg(log.path());
+    });
     let head = |n: usize| &b"GET /livez HTTP/1.1\r\nhost: x\r\nx-slow: yes yes"[..n];
     let mut heads: Vec<_> = [1, 10, 40]
         .map(|n| {
@@ -30,6 +33,26 @@ fn a_head_or_a_body_that_does_not_come_ends_the_connection_and_no_other() {
     assert_eq!(rest(&mut idle), "");
     let answer = rest(&mut body);
     assert_eq!((code(&answer), status(&answer)["status"].clone()), (408, json!("Failure")));
+    let chunks =
+        format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nno number\r\n");
+    let broken = server.raw(chunks.as_bytes());
+    assert_eq!(code(&broken), 400);
+    // The one who was sent them finds both in the audit log; of a head that did not come nobody knows what was asked.
+    let lines = std::fs::read_to_string(log.path()).unwrap();
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let posts: Vec<_> = events.iter().filter(|event| event["verb"] == "create").collect();
+    assert_eq!(posts.len(), 2, "{lines}");
+    for (event, (answer, code)) in posts.iter().zip([(&answer, 408), (&broken, 400)]) {
+        let id = answer.lines().find_map(|line| line.strip_prefix("audit-id: "));
+        assert_eq!(event["auditID"].as_str(), id, "{answer}");
+        assert_eq!(event["responseStatus"]["code"], code);
+        assert_eq!(
+            (&event["requestURI"], &event["objectRef"]["resource"]),
+            (&json!(MAPS), &json!("configmaps"))
+        );
+    }
+    assert!(events.iter().all(|event| event["requestURI"] != "/livez"), "{lines}");
+    assert!(server.metric("apiserver_request_total", "code=\"408\"") > 0.5);
     assert!(server.metric("rigor_connections_cut_total", "head_timeout") > 2.5);
     assert!(server.metric("rigor_connections_cut_total", "body_timeout") > 0.5);
     server.until_at_most("rigor_connections", "", 1.0);
