@@ -1,29 +1,29 @@
 //! kubectl against the running binary. Skipped, with the reason printed, where there is no kubectl.
 
+#[path = "support/kubectl.rs"]
+mod kubectl;
 mod support;
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use kubectl::Kubectl;
 use support::{Process, command};
 
 struct Cluster {
-    dir: tempfile::TempDir,
+    kubectl: Kubectl,
     process: Process,
+    _dir: tempfile::TempDir,
 }
 
 impl Cluster {
     /// A control plane with a board `a` that is played by status writes; nothing where there is no kubectl.
     fn start() -> Option<Self> {
-        if Command::new("kubectl").args(["version", "--client"]).stdout(Stdio::null()).status().is_err() {
-            println!("skipped: kubectl is not on PATH");
-            return None;
-        }
         let dir = tempfile::tempdir().unwrap();
+        let kubectl = Kubectl::new(dir.path(), dir.path().join("kubeconfig/admin.kubeconfig"))?;
         let mut start = command(dir.path());
         start.args(["--store", "memory", "--reconcile-interval", "1s"]);
-        let cluster = Self { process: Process::start(start), dir };
+        let cluster = Self { process: Process::start(start), kubectl, _dir: dir };
         cluster.write("node.yaml", NODE);
         cluster.ok(&["create", "-f", "node.yaml"]);
         cluster.ok(&["patch", "node", "a", "--subresource=status", "--type=merge", "-p", READY]);
@@ -32,51 +32,23 @@ impl Cluster {
         Some(cluster)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
     fn write(&self, name: &str, content: &str) {
-        std::fs::write(self.path(name), content).unwrap();
-    }
-
-    /// kubectl as the administrator, in the directory of the files.
-    fn kubectl(&self, arguments: &[&str]) -> Command {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.arg("--kubeconfig").arg(self.path("kubeconfig/admin.kubeconfig")).args(arguments);
-        kubectl.current_dir(self.dir.path()).env("HOME", self.path("home"));
-        kubectl
-    }
-
-    /// Runs kubectl in the directory of the files; its exit code and everything that it said.
-    fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        let output = self.kubectl(arguments).output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+        self.kubectl.write(name, content);
     }
 
     #[track_caller]
     fn ok(&self, arguments: &[&str]) -> String {
-        let (code, said) = self.run(arguments);
-        assert_eq!(code, Some(0), "kubectl {arguments:?}: {said}");
-        said
+        self.kubectl.ok(arguments, &[])
     }
 
     #[track_caller]
     fn says(&self, arguments: &[&str], words: &[&str]) {
-        let said = self.ok(arguments);
-        for word in words {
-            assert!(said.contains(word), "kubectl {arguments:?} does not say {word:?}:\n{said}");
-        }
+        self.kubectl.ok(arguments, words);
     }
 
     #[track_caller]
     fn fails(&self, arguments: &[&str], words: &[&str]) {
-        let (code, said) = self.run(arguments);
-        assert_eq!(code, Some(1), "kubectl {arguments:?}: {said}");
-        for word in words {
-            assert!(said.contains(word), "kubectl {arguments:?} does not say {word:?}:\n{said}");
-        }
+        self.kubectl.ends(1, arguments, words);
     }
 
     /// The board says that these pods run.
@@ -199,7 +171,7 @@ fn ep_05_endpoints_are_shown_described_waited_for_and_followed() {
     cluster.ok(&["apply", "-f", "pod.yaml"]);
     cluster.says(&["expose", "pod", "p", "--port=80", "--target-port=8080"], &["service/p exposed"]);
     cluster.says(&["get", "endpoints", "p"], &["ENDPOINTS", "<none>"]);
-    let mut follow = cluster.kubectl(&["get", "ep", "p", "-w", "--no-headers"]);
+    let mut follow = cluster.kubectl.command(&["get", "ep", "p", "-w", "--no-headers"]);
     let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
     let mut rows = BufReader::new(follow.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     assert!(rows.next().is_some_and(|row| row.contains("<none>")));

@@ -13,6 +13,7 @@ mod etcd;
 mod evasion;
 mod identity;
 mod join;
+#[path = "../support/kubectl.rs"]
 mod kubectl;
 mod manager_requests;
 mod minting;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::etcd::Etcd;
 use crate::http::{call, get, watch};
 use crate::planes::{PODS, plane, pod};
-use crate::server::Etcd;
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints";

@@ -5,6 +5,8 @@
 #[path = "../support/contract.rs"]
 mod contract;
 mod endpoints;
+#[path = "../support/etcd.rs"]
+mod etcd;
 mod failover;
 mod http;
 mod planes;

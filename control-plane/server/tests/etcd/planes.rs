@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::etcd::Etcd;
 use crate::http::{call, get, watch};
-use crate::server::Etcd;
 use crate::support::{Process, command};
 
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -27,17 +27,14 @@ pub struct Plane {
 
 /// Starts a control plane on an etcd. Nodes keep without a board for the time of a test.
 pub fn plane(etcd: &Etcd, flags: &[&str]) -> Plane {
+    judging_plane(etcd, &[&["--not-ready-timeout=300s"], flags].concat())
+}
+
+/// As [`plane`], with no time in which nodes keep but what the flags say.
+pub fn judging_plane(etcd: &Etcd, flags: &[&str]) -> Plane {
     let dir = tempfile::tempdir().unwrap();
     let mut start = command(dir.path());
-    start.args([
-        "--no-auth",
-        "--store",
-        "etcd",
-        "--etcd-servers",
-        &etcd.url(),
-        "--not-ready-timeout",
-        "300s",
-    ]);
+    start.args(["--no-auth", "--store", "etcd", "--etcd-servers", &etcd.url()]);
     start.args(flags);
     let process = Process::start(start);
     Plane { url: process.url.clone(), process, _dir: dir }
@@ -76,7 +73,7 @@ pub fn until(url: &str, path: &str, follow: &str, holds: impl Fn(&Value) -> bool
     let mut shown = get(url, path);
     let joint = if follow.contains('?') { '&' } else { '?' };
     let mut events =
-        watch(url, &format!("{follow}{joint}watch=1&resourceVersion={version}&timeoutSeconds=25"));
+        watch(url, &format!("{follow}{joint}watch=1&resourceVersion={version}&timeoutSeconds=240"));
     while !holds(&shown) {
         assert!(events.next().is_some(), "{path} never became so: {shown}");
         shown = get(url, path);

@@ -9,7 +9,7 @@ use control_plane::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use crate::contract::{self, pod};
-use crate::server::Etcd;
+use crate::etcd::Etcd;
 
 const HISTORY: usize = 1000;
 

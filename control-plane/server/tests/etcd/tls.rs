@@ -5,7 +5,7 @@ use std::path::Path;
 use control_plane::store::{EtcdStore, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 
-use crate::server::Etcd;
+use crate::etcd::Etcd;
 
 /// An authority, and a certificate that is good for both sides, as files below `dir`.
 fn certificates(dir: &Path) {
@@ -34,7 +34,7 @@ async fn an_etcd_with_certificates_is_used_with_them_and_not_without() {
         ["--trusted-ca-file".to_owned(), text("ca.crt")],
     ];
     let flags = flags.into_iter().flatten().chain(["--client-cert-auth".to_owned()]).collect();
-    let Some(etcd) = Etcd::start_with(flags) else { return };
+    let Some(etcd) = Etcd::open(flags) else { return };
     let (ca, crt, key) = (file("ca.crt"), file("etcd.crt"), file("etcd.key"));
     let full = TlsFiles::read(Some(&ca), Some((&crt, &key))).unwrap();
     EtcdStore::open(&[etcd.url()], "/registry", &full, 100).await.unwrap();

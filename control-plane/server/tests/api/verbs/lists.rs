@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MAPS, get, map, names, version};
+use super::{MAPS, get, map, names, refused, version};
 use crate::rig::Rig;
 
 /// Five maps, each at its own version, and the version of the third.
@@ -42,11 +42,7 @@ fn the_version_decides_what_is_listed() {
 #[test]
 fn versions_that_cannot_be_had_are_refused() {
     let rig = Rig::new();
-    let check = |query: &str, code: u16, words: &str| {
-        let answer = get(&rig, &format!("{MAPS}?{query}"));
-        assert_eq!(answer.status, code, "{query}: {}", answer.text);
-        assert!(answer.body["message"].as_str().unwrap().contains(words), "{query}: {}", answer.text);
-    };
+    let check = |query: &str, code: u16, words: &str| refused(&rig, &format!("{MAPS}?{query}"), code, words);
     let unset = "resourceVersionMatch is forbidden unless resourceVersion is provided";
     let zero = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
     check("resourceVersionMatch=Exact", 422, unset);

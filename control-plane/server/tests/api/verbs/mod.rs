@@ -20,6 +20,13 @@ fn get(rig: &Rig, url: &str) -> Answer {
     rig.call("GET", url, &Value::Null)
 }
 
+/// A read that is refused with this code, in words that include these.
+#[track_caller]
+fn refused(rig: &Rig, url: &str, code: u16, words: &str) {
+    let message = get(rig, url).refused(code);
+    assert!(message.contains(words), "{url}: {message}");
+}
+
 /// The names of a list's items, or of a table's rows.
 fn names(list: &Value) -> Vec<String> {
     let items = list["items"].as_array().cloned().unwrap_or_default();

@@ -8,7 +8,7 @@ use http::Request;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-use super::{MAPS, get, map, version};
+use super::{MAPS, map, refused, version};
 use crate::rig::{ADMIN, PODS, Rig, foreign};
 
 /// All lines of a watch that lasts ten seconds, during which `during` happens.
@@ -99,11 +99,8 @@ fn a_marked_bookmark_carries_an_empty_list_and_the_version() {
 #[test]
 fn watches_that_make_no_sense_are_refused() {
     let rig = Rig::new();
-    let check = |query: &str, code: u16, words: &str| {
-        let answer = get(&rig, &format!("{MAPS}?watch=1&{query}"));
-        assert_eq!(answer.status, code, "{query}: {}", answer.text);
-        assert!(answer.body["message"].as_str().unwrap().contains(words), "{query}: {}", answer.text);
-    };
+    let check =
+        |query: &str, code: u16, words: &str| refused(&rig, &format!("{MAPS}?watch=1&{query}"), code, words);
     check(
         "sendInitialEvents=true",
         422,

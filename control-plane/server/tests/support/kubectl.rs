@@ -1,4 +1,4 @@
-//! kubectl in a home of its own, with the kubeconfigs that the control plane wrote.
+//! kubectl in a home of its own, with the kubeconfigs that the control plane wrote. It knows of nothing that it judges.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,18 +29,17 @@ impl Kubectl {
         std::fs::write(self.dir.join(name), content).unwrap();
     }
 
+    /// kubectl with these arguments, in the directory of the files.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("kubectl");
+        command.arg("--kubeconfig").arg(&self.kubeconfig).args(arguments).current_dir(&self.dir);
+        command.env("HOME", self.dir.join("home")).env_remove("KUBECONFIG").stdin(Stdio::null());
+        command
+    }
+
     /// Its exit code and all that it said.
     pub fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        let output = Command::new("kubectl")
-            .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
-            .args(arguments)
-            .current_dir(&self.dir)
-            .env("HOME", self.dir.join("home"))
-            .env_remove("KUBECONFIG")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = self.command(arguments).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8_lossy(&said).into_owned())
     }
