@@ -3,22 +3,18 @@
 //! Inputs are text as far as possible, so that a kept one can be read. The workspace's tests replay all kept inputs through
 //! these same functions; this file uses nothing that only a fuzzer has.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+#[path = "router.rs"]
+mod router;
 
-use axum::body::Body;
-use control_plane::{Clock, Config, ControlPlane, MemoryStore};
 use control_plane_api::decode::{Dialect, Expected};
 use control_plane_api::options::FieldValidation;
 use control_plane_api::patch::PatchType;
 use control_plane_api::{Kind, kinds, protobuf};
 use control_plane_core::quantity::Quantity;
 use control_plane_core::selectors::{FieldSelector, LabelSelector};
-use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
-use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tower::ServiceExt;
+
+pub use self::router::{Told, router};
 
 /// The first line, and all after it.
 fn line(data: &[u8]) -> (&[u8], &[u8]) {
@@ -147,127 +143,5 @@ fn yaml(kind: &Kind, body: &[u8]) {
     let scope = if kind.namespaced { "/namespaces/default" } else { "" };
     let path = format!("{group}/{}{scope}/{}?dryRun=All", kind.version, kind.plural);
     let head = format!("POST {path}\ncontent-type: application/yaml\n\n");
-    router(&[head.as_bytes(), body].concat());
-}
-
-/// A clock that only the input moves.
-struct HandClock(Mutex<Duration>);
-
-impl Clock for HandClock {
-    fn mono(&self) -> Duration {
-        *self.0.lock().expect("nothing panics while it is held")
-    }
-
-    fn wall(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(1_767_225_600) + self.mono()
-    }
-}
-
-const TOKENS: &str = "admin,admin,,system:masters\nboard,system:node:a,,system:nodes\nnobody,nobody,,\n";
-/// Requests that one input can make, and lines that are read of each answer.
-const MOST: usize = 16;
-
-/// Requests to one control plane, one after the other, with a line `%%` between two: `METHOD URL`, header lines, an empty
-/// line, the body. `WAIT SECONDS` lets time pass. Whoever sends no `authorization` is the administrator.
-pub fn router(data: &[u8]) {
-    let clock = Arc::new(HandClock(Mutex::default()));
-    let config = Config { plain_http: true, token_auth_text: Some(TOKENS.into()), ..Config::default() };
-    let plane = ControlPlane::open(config, Arc::new(MemoryStore::with_history(32)), clock.clone(), 1);
-    let plane = plane.now_or_never().expect("opening must not wait").expect("an empty store opens");
-    let mut open = Vec::new();
-    for request in split(data).into_iter().take(MOST) {
-        let (first, _) = line(request);
-        if let Some(seconds) = first.strip_prefix(b"WAIT ") {
-            let seconds = std::str::from_utf8(seconds).ok().and_then(|text| text.trim().parse::<u16>().ok());
-            *clock.0.lock().expect("nothing panics while it is held") +=
-                Duration::from_secs(seconds.unwrap_or(1).into());
-        } else if let Some(request) = read_request(request) {
-            let watch = ask(&plane, request);
-            open.extend(watch);
-        }
-        plane.reconcile().now_or_never().expect("reconcile must not wait");
-        for body in &mut open {
-            drain(body);
-        }
-    }
-    assert_eq!(plane.metrics().panics.get(), 0, "a handler panicked");
-}
-
-/// The parts between lines that hold `%%` alone.
-fn split(data: &[u8]) -> Vec<&[u8]> {
-    let (mut parts, mut start) = (Vec::new(), 0);
-    let mut at = 0;
-    while let Some(found) = data[at..].windows(4).position(|window| window == b"\n%%\n") {
-        parts.push(&data[start..at + found]);
-        at += found + 4;
-        start = at;
-    }
-    parts.push(&data[start..]);
-    parts
-}
-
-fn read_request(text: &[u8]) -> Option<Request<Body>> {
-    let (first, mut rest) = line(text);
-    let mut words = first.split(|byte| *byte == b' ');
-    let method = Method::from_bytes(words.next()?).ok()?;
-    let uri = Uri::try_from(words.next()?).ok()?;
-    let mut request = Request::new(());
-    *request.method_mut() = method;
-    *request.uri_mut() = uri;
-    loop {
-        let (header, after) = line(rest);
-        rest = after;
-        if header.is_empty() {
-            break;
-        }
-        let colon = header.iter().position(|byte| *byte == b':')?;
-        let name = HeaderName::from_bytes(&header[..colon]).ok()?;
-        let value = HeaderValue::from_bytes(header[colon + 1..].trim_ascii()).ok()?;
-        request.headers_mut().append(name, value);
-    }
-    let admin = HeaderValue::from_static("Bearer admin");
-    request.headers_mut().entry("authorization").or_insert(admin);
-    Some(request.map(|()| Body::from(rest.to_vec())))
-}
-
-/// Sends a request and reads the answer, or hands back the body of a watch.
-fn ask(plane: &ControlPlane, request: Request<Body>) -> Option<Body> {
-    let answer = plane.router().oneshot(request).now_or_never().expect("a handler must not wait");
-    let answer = answer.unwrap_or_else(|never| match never {});
-    let (head, mut body) = answer.into_parts();
-    assert!(head.headers.contains_key("audit-id") && head.headers.contains_key("date"));
-    let media = head.headers.get("content-type").and_then(|media| media.to_str().ok()).unwrap_or_default();
-    let Some(whole) = (&mut body).collect().now_or_never() else {
-        return Some(body);
-    };
-    let bytes = whole.expect("bodies do not fail").to_bytes();
-    let lines = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
-    if media.starts_with("application/json") {
-        for value in lines {
-            let value = value.unwrap_or_else(|error| panic!("an answer is no JSON: {error}"));
-            let code = value["code"].as_u64();
-            assert!(
-                value["kind"] != "Status"
-                    || head.status.is_success()
-                    || code == Some(head.status.as_u16().into())
-            );
-        }
-    }
-    None
-}
-
-/// Reads what a watch has to say by now.
-fn drain(body: &mut Body) {
-    for _ in 0..MOST {
-        match body.frame().now_or_never() {
-            Some(Some(Ok(frame))) => {
-                let data = frame.into_data().unwrap_or_default();
-                for value in serde_json::Deserializer::from_slice(&data).into_iter::<Value>() {
-                    let value = value.unwrap_or_else(|error| panic!("a watch's line is no JSON: {error}"));
-                    assert!(value["type"].is_string() && value["object"].is_object(), "{value}");
-                }
-            }
-            Some(None) | Some(Some(Err(_))) | None => return,
-        }
-    }
+    drop(router(&[head.as_bytes(), body].concat()));
 }

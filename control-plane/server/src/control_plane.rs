@@ -48,6 +48,7 @@ pub struct Elected {
 }
 
 /// The controllers of the term in which they were made.
+#[derive(Clone)]
 struct InOffice {
     term: u64,
     controllers: Controllers,
@@ -103,48 +104,61 @@ impl ControlPlane {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seed: u64,
-        mut credentials: Credentials,
+        credentials: Credentials,
         elected: Option<Elected>,
     ) -> anyhow::Result<Self> {
-        let from_file = config.token_auth_file.as_deref().map(Tokens::read).transpose()?;
-        let from_text =
-            config.token_auth_text.as_deref().map(|text| Tokens::parse(text, Path::new("(given as text)")));
-        for (token, user) in [from_file, from_text.transpose()?].iter().flatten().flat_map(Tokens::iter) {
-            credentials.tokens.add(token, user.clone());
-        }
-        let (metrics, vitals) = (Arc::<Metrics>::default(), Arc::<Vitals>::default());
-        vitals.moved(clock.mono());
-        let observed = |store: Arc<dyn Store>| -> Arc<dyn Store> {
-            let (metrics, vitals) = (Arc::clone(&metrics), Arc::clone(&vitals));
-            Arc::new(ObservedStore::new(store, Arc::clone(&clock), metrics, vitals))
-        };
-        let store = observed(store);
-        let elected = elected.map(|elected| (elected.leadership, observed(elected.decisions)));
-        let now = control_plane_core::Now { mono: clock.mono(), wall: clock.wall() };
-        let reflector = Reflector::load(store.as_ref(), &now).await.context("the store cannot be read")?;
-        let service = Service::new(config, store, clock, seed, credentials, reflector, (metrics, vitals));
-        service.finish_removals().await.context("the store cannot be written")?;
+        let service = load(config, store, clock, seed, credentials).await?;
         bootstrap(&service).await?;
         // A source of their own, so that the defaults change no other uid.
         let random = Random::new(seed ^ DEFAULTS, service.store.revision());
         rbac::reconcile(&service, &random).await?;
         let service = computing(service).await?;
-        let mut in_office = None;
         let service = match elected {
-            Some((leadership, decisions)) => service.elected(leadership, decisions),
-            None => {
-                let mut controllers = Controllers::new(&service);
-                controllers.follow(&service).await;
-                in_office = service.term().map(|term| InOffice { term, controllers });
-                service
+            Some(Elected { leadership, decisions }) => {
+                let decisions = observed(decisions, &service.clock, (&service.metrics, &service.vitals));
+                service.elected(leadership, decisions)
             }
+            None => service,
         };
-        Ok(Self {
+        Ok(Self::over(service).await)
+    }
+
+    /// One that goes on from here over a copy of the store, with a clock at the same instant, and leads itself; they share
+    /// nothing that changes. For those who need many that begin alike, in less time than opening takes.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn fork(
+        &self,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
+        let (metrics, vitals) = signs(&clock);
+        let store = observed(store, &clock, (&metrics, &vitals));
+        let service = computing(self.service.fork(store, clock, seed, (metrics, vitals))).await?;
+        let in_office = self.controllers.lock().await.clone();
+        Ok(Self::with(service, in_office))
+    }
+
+    /// A service with controllers, which have a first look where nobody is elected.
+    async fn over(service: Service) -> Self {
+        let mut in_office = None;
+        if service.led().is_none() {
+            let mut controllers = Controllers::new(&service);
+            controllers.follow(&service).await;
+            in_office = service.term().map(|term| InOffice { term, controllers });
+        }
+        Self::with(service, in_office)
+    }
+
+    fn with(service: Service, in_office: Option<InOffice>) -> Self {
+        Self {
             seen: Arc::new(AtomicU64::new(service.store.revision())),
             deciding: Arc::new(service.deciding()),
             service: Arc::new(service),
             controllers: Arc::new(Mutex::new(in_office)),
-        })
+        }
     }
 
     /// The API as a tower service. Over the memory store every handler completes at its first poll, and a watch's body yields
@@ -249,6 +263,45 @@ async fn computing(service: Service) -> anyhow::Result<Service> {
     let config = EndpointsConfig { slices_keep_terminating: service.config.dialect == Dialect::Kubernetes };
     let computed = ComputedEndpoints::open(Arc::clone(&service.store), config, service.config.watch_history);
     Ok(service.computing(computed.await.context("the store cannot be read")?))
+}
+
+/// What is counted and what shows that it lives, from now on.
+fn signs(clock: &Arc<dyn Clock>) -> (Arc<Metrics>, Arc<Vitals>) {
+    let (metrics, vitals) = (Arc::<Metrics>::default(), Arc::<Vitals>::default());
+    vitals.moved(clock.mono());
+    (metrics, vitals)
+}
+
+/// A store whose writes are counted and timed.
+fn observed(
+    store: Arc<dyn Store>,
+    clock: &Arc<dyn Clock>,
+    (metrics, vitals): (&Arc<Metrics>, &Arc<Vitals>),
+) -> Arc<dyn Store> {
+    Arc::new(ObservedStore::new(store, Arc::clone(clock), Arc::clone(metrics), Arc::clone(vitals)))
+}
+
+/// A service over what is stored, and over no more than that.
+async fn load(
+    config: Config,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    seed: u64,
+    mut credentials: Credentials,
+) -> anyhow::Result<Service> {
+    let from_file = config.token_auth_file.as_deref().map(Tokens::read).transpose()?;
+    let from_text =
+        config.token_auth_text.as_deref().map(|text| Tokens::parse(text, Path::new("(given as text)")));
+    for (token, user) in [from_file, from_text.transpose()?].iter().flatten().flat_map(Tokens::iter) {
+        credentials.tokens.add(token, user.clone());
+    }
+    let (metrics, vitals) = signs(&clock);
+    let store = observed(store, &clock, (&metrics, &vitals));
+    let now = control_plane_core::Now { mono: clock.mono(), wall: clock.wall() };
+    let reflector = Reflector::load(store.as_ref(), &now).await.context("the store cannot be read")?;
+    let service = Service::new(config, store, clock, seed, credentials, reflector, (metrics, vitals));
+    service.finish_removals().await.context("the store cannot be written")?;
+    Ok(service)
 }
 
 /// The address that Kubernetes' clients inside a cluster expect the API at.

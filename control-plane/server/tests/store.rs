@@ -37,6 +37,21 @@ async fn a_list_from_before_the_history_is_refused() {
     .await;
 }
 
+#[tokio::test]
+async fn a_fork_begins_with_what_is_there_and_goes_its_own_way() {
+    let store = MemoryStore::with_history(HISTORY);
+    let made = store.put(pod("a"), object("a", "1"), Expect::Absent).await.unwrap();
+    let fork = store.fork();
+    assert_eq!(names(&fork, None).await, Ok((made.revision, vec!["a=1".to_owned()])));
+    assert_eq!(fork.changes(made.revision).map(|changes| changes.len()), Ok(0));
+    let before = fork.changes(made.revision - 1).map(drop);
+    assert_eq!(before, Err(StoreError::Compacted { asked: made.revision - 1, oldest: made.revision }));
+    fork.put(pod("a"), object("a", "2"), Expect::Revision(made.revision)).await.unwrap();
+    store.delete(pod("a"), made.revision).await.unwrap();
+    assert_eq!(names(&fork, None).await, Ok((made.revision + 1, vec!["a=2".to_owned()])));
+    assert_eq!(names(&store, None).await, Ok((made.revision + 1, Vec::new())));
+}
+
 /// Few changes may be large ones; and what was deleted is kept no longer than its change is remembered.
 #[tokio::test]
 async fn the_history_is_bounded_in_bytes_too_and_lets_go_of_what_it_forgets() {

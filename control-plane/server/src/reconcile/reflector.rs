@@ -22,7 +22,7 @@ pub struct Everything {
 }
 
 /// Follows the store.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reflector {
     snapshot: Snapshot,
     cursor: u64,

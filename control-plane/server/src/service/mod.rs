@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::admission;
 use crate::api::Watches;
 use crate::auth::accounts::Issuer;
-use crate::auth::rbac::{self, Policy, Rule};
+use crate::auth::rbac::Policy;
 use crate::auth::{Credentials, Secrets, Tokens};
 use crate::clock::Clock;
 use crate::config::{Config, Controller, SchedulerProfile};
@@ -95,8 +95,6 @@ pub struct Service {
     pub telling: Arc<Signal>,
     reflector: Arc<Mutex<Reflector>>,
     policy: Arc<Mutex<Option<Compiled>>>,
-    /// What every board may ask for.
-    node_rules: Arc<[Rule]>,
     retries: Arc<Mutex<BTreeMap<control_plane_core::Key, Duration>>>,
 }
 
@@ -142,7 +140,6 @@ impl Service {
             telling: Arc::default(),
             reflector: Arc::new(Mutex::new(reflector)),
             policy: Arc::default(),
-            node_rules: rbac::node_rules().into(),
             retries: Arc::default(),
         }
     }
@@ -180,6 +177,31 @@ impl Service {
             && let Err(error) = computed.settle().await
         {
             tracing::warn!(%error, "endpoints cannot be computed");
+        }
+    }
+
+    /// One that goes on from here over a copy of the store, with sources of its own.
+    pub fn fork(
+        &self,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
+        signs: (Arc<Metrics>, Arc<Vitals>),
+    ) -> Self {
+        let credentials = Credentials {
+            tokens: self.tokens.clone(),
+            certified: self.certified.as_ref().clone(),
+            ..Credentials::repeatable(seed)
+        };
+        // Compiled now at the latest, so that the next fork need not.
+        drop(self.policy());
+        let compiled = self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reflector = self.reflector().clone();
+        Self {
+            issuer: self.issuer.clone(),
+            policy: Arc::new(Mutex::new(compiled)),
+            retries: Arc::new(Mutex::new(self.retries().clone())),
+            ..Self::new(self.config.clone(), store, clock, seed, credentials, reflector, signs)
         }
     }
 

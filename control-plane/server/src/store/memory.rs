@@ -37,6 +37,12 @@ impl MemoryStore {
         Self { table: Mutex::new(Table::new(1, BTreeMap::new(), capacity)), signal: Arc::default() }
     }
 
+    /// A store of its own that begins with what is in this one, without the history.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self { table: Mutex::new(self.table().fork()), signal: Arc::default() }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -45,6 +45,11 @@ impl Table {
         }
     }
 
+    /// The same objects at the same revision, without a history.
+    pub fn fork(&self) -> Self {
+        Self::new(self.revision, self.objects.clone(), self.capacity)
+    }
+
     pub fn revision(&self) -> u64 {
         self.revision
     }

@@ -174,7 +174,7 @@ mod tests {
             let (namespace, name) = (parts[1].trim_matches('-'), parts[2].trim_matches('-'));
             let node_selected = parts.get(3).copied().unwrap_or_default();
             let asked = Attributes { verb, group, resource, subresource, namespace, name, node_selected };
-            let got = decide("a", &asked, &rules, &snapshot);
+            let got = decide("a", &asked, rules, &snapshot);
             match (got, expected) {
                 (Decision::Allowed(_), Ok(())) => {}
                 (Decision::Refused(why), Err(words)) => assert!(why.contains(words), "{asked:?}: {why}"),

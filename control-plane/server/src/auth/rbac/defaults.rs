@@ -6,6 +6,8 @@
 //! authentication, the issuer's discovery, boards and boards that join. Roles for signing certificates, kube-proxy, DNS,
 //! cloud providers and volume provisioners are left out: nothing here does these things.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use super::{GROUP, Rule};
@@ -145,9 +147,12 @@ fn aggregate(roles: &mut [Default]) {
 }
 
 /// What every board may ask for, apart from the resources that are divided between boards.
-pub fn node_rules() -> Vec<Rule> {
-    let own = blocks().find(|(head, _)| head.get(1) == Some(&NODE));
-    own.map_or_else(Vec::new, |(_, lines)| rules(&lines))
+pub fn node_rules() -> &'static [Rule] {
+    static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+        let own = blocks().find(|(head, _)| head.get(1) == Some(&NODE));
+        own.map_or_else(Vec::new, |(_, lines)| rules(&lines))
+    });
+    &RULES
 }
 
 #[cfg(test)]
