@@ -97,6 +97,76 @@ spec:
       containers: [{name: c, image: rigor.dev/pause}]
 "#;
 
+const DAEMONSET: &str = r#"
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      containers: [{name: c, image: rigor.dev/pause}]
+"#;
+
+#[test]
+fn daemon_sets_roll_out() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.ok(&["label", "node", "a", "kubernetes.io/hostname=a"]);
+    cluster.write("agent.yaml", DAEMONSET);
+    cluster.says(&["apply", "-f", "agent.yaml"], &["daemonset.apps/agent created"]);
+    let placed = "--for=jsonpath={.status.currentNumberScheduled}=1";
+    cluster.says(&["wait", placed, "ds/agent", "--timeout=20s"], &["condition met"]);
+    cluster.ok(&["wait", "--for=condition=PodScheduled", "pod", "-l", "app=agent", "--timeout=20s"]);
+    cluster.run_pods("app=agent");
+    cluster.says(&["rollout", "status", "ds/agent", "--timeout=20s"], &["successfully rolled out"]);
+    cluster.says(
+        &["get", "ds", "-o", "wide"],
+        &["DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "app=agent"],
+    );
+    cluster.says(
+        &["describe", "ds", "agent"],
+        &[
+            "Number of Nodes Misscheduled: 0",
+            "1 Running / 0 Waiting",
+            "Created pod: agent-",
+            "daemonset-controller",
+        ],
+    );
+    cluster.ok(&["rollout", "restart", "ds/agent"]);
+    let before = cluster.ok(&["get", "pods", "-l", "app=agent", "-o", "name"]);
+    cluster.ok(&["delete", before.trim(), "--grace-period=0", "--force"]);
+    cluster.ok(&["wait", "--for=jsonpath={.status.updatedNumberScheduled}=1", "ds/agent", "--timeout=20s"]);
+    cluster.ok(&["wait", "--for=condition=PodScheduled", "pod", "-l", "app=agent", "--timeout=20s"]);
+    cluster.run_pods("app=agent");
+    cluster.says(&["rollout", "status", "ds/agent", "--timeout=20s"], &["successfully rolled out"]);
+    assert_ne!(cluster.ok(&["get", "pods", "-l", "app=agent", "-o", "name"]), before);
+}
+
+#[test]
+fn jobs_complete_and_take_their_pods_along() {
+    let Some(cluster) = Cluster::start() else { return };
+    cluster.says(&["create", "job", "once", "--image=rigor.dev/pause"], &["job.batch/once created"]);
+    cluster.ok(&["wait", "--for=jsonpath={.status.active}=1", "job/once", "--timeout=20s"]);
+    cluster.fails(&["wait", "--for=condition=complete", "job/once", "--timeout=1s"], &["timed out"]);
+    let pod = cluster.ok(&["get", "pods", "-l", "job-name=once", "-o", "name"]);
+    let succeeded = r#"{"status": {"phase": "Succeeded"}}"#;
+    cluster.ok(&["patch", pod.trim(), "--subresource=status", "--type=merge", "-p", succeeded]);
+    cluster.says(&["wait", "--for=condition=complete", "job/once", "--timeout=20s"], &["condition met"]);
+    cluster.says(&["get", "job"], &["STATUS", "COMPLETIONS", "DURATION", "Complete", "1/1"]);
+    cluster.says(
+        &["describe", "job", "once"],
+        &[
+            "0 Active (0 Ready) / 1 Succeeded / 0 Failed",
+            "Created pod: once-",
+            "Job completed",
+            "job-controller",
+        ],
+    );
+    cluster.says(&["delete", "job", "once"], &["deleted"]);
+    cluster.ok(&["wait", "--for=delete", pod.trim(), "--timeout=20s"]);
+}
+
 #[test]
 fn nodes_and_pods_are_shown_described_and_deleted() {
     let Some(cluster) = Cluster::start() else { return };
