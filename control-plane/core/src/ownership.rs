@@ -8,18 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::pod::{self, Phase};
 use crate::snapshot::Key;
-use crate::{conditions, json, pod};
+use crate::{conditions, json};
 
 /// The resources whose objects make pods.
 const WORKLOADS: [&str; 3] = ["daemonsets", "deployments", "jobs"];
 
-/// Pods by controller, pods with finalizers, and the numbers of the changes that stirred each workload.
+/// Pods by controller and by what is special about them, and the numbers of the changes that stirred each workload.
 #[derive(Debug, Clone, Default)]
 pub struct Ownership {
     /// By the controller's uid.
     pods: BTreeMap<String, BTreeSet<Key>>,
     finalized: BTreeSet<Key>,
+    finished: BTreeSet<Key>,
+    terminating: BTreeSet<Key>,
     changes: u64,
     stirred: BTreeMap<String, u64>,
     nodes_stirred: u64,
@@ -34,6 +37,16 @@ impl Ownership {
     /// The keys of the pods that have any finalizer.
     pub fn finalized(&self) -> impl Iterator<Item = &Key> + use<'_> {
         self.finalized.iter()
+    }
+
+    /// The keys of the pods that have come to their end and are not being deleted.
+    pub fn finished(&self) -> impl ExactSizeIterator<Item = &Key> + use<'_> {
+        self.finished.iter()
+    }
+
+    /// The keys of the pods that are being deleted.
+    pub fn terminating(&self) -> impl Iterator<Item = &Key> + use<'_> {
+        self.terminating.iter()
     }
 
     /// The number of the last change of the workload with this uid, or of a pod that it controlled before or after.
@@ -95,11 +108,20 @@ impl Ownership {
                 *number = self.changes;
             }
         }
-        if new.is_some_and(|pod| !json::list(pod, &["metadata", "finalizers"]).is_empty()) {
-            self.finalized.insert(key.clone());
-        } else {
-            self.finalized.remove(key);
-        }
+        let is_finalized = |pod: &Value| !json::list(pod, &["metadata", "finalizers"]).is_empty();
+        let is_finished = |pod: &Value| Phase::of(pod).is_finished() && !pod::is_terminating(pod);
+        keep(&mut self.finalized, key, new.is_some_and(is_finalized));
+        keep(&mut self.finished, key, new.is_some_and(is_finished));
+        keep(&mut self.terminating, key, new.is_some_and(pod::is_terminating));
+    }
+}
+
+/// Has `key` in `keys`, or not.
+fn keep(keys: &mut BTreeSet<Key>, key: &Key, wanted: bool) {
+    match (keys.contains(key), wanted) {
+        (false, true) => drop(keys.insert(key.clone())),
+        (true, false) => drop(keys.remove(key)),
+        (true, true) | (false, false) => {}
     }
 }
 
@@ -182,6 +204,25 @@ mod tests {
         snapshot.apply("jobs", Key::new("n", "one"), None);
         check(&snapshot, [0, 11, 10]);
         assert_eq!(snapshot.ownership().changes(), 12);
+    }
+
+    #[test]
+    fn pods_that_have_ended_and_pods_that_go_are_known() {
+        let mut snapshot = Snapshot::default();
+        let mut put = |phase: &str, going: bool| {
+            let mut pod = json!({"metadata": {"name": "a", "namespace": "n"}, "status": {"phase": phase}});
+            if going {
+                pod["metadata"]["deletionTimestamp"] = "2026-11-29T12:00:00Z".into();
+            }
+            snapshot.apply("pods", Key::new("n", "a"), Some(Arc::new(pod)));
+            (snapshot.ownership().finished().len(), snapshot.ownership().terminating().count())
+        };
+        assert_eq!(put("Running", false), (0, 0));
+        assert_eq!(put("Running", true), (0, 1));
+        assert_eq!(put("Failed", false), (1, 0));
+        assert_eq!(put("Succeeded", true), (0, 1));
+        snapshot.apply("pods", Key::new("n", "a"), None);
+        assert_eq!(snapshot.ownership().terminating().count(), 0);
     }
 
     #[test]

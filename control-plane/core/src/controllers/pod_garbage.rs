@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::children;
 use crate::decision::{Decision, Write};
 use crate::json;
-use crate::pod::{self, Phase};
+use crate::pod;
 use crate::snapshot::{Object, Snapshot};
 use crate::time::{self, Now};
 
@@ -27,22 +27,17 @@ pub struct PodGarbageConfig {
     pub threshold: usize,
 }
 
-/// Looks at all pods.
+/// Looks at the pods that have come to their end or are on their way out.
 #[must_use]
 pub fn decide(snapshot: &Snapshot, config: PodGarbageConfig, now: &Now) -> Decision {
-    let mut finished = Vec::new();
-    let mut writes: Vec<Write> = Vec::new();
-    for (_, pod) in snapshot.list("pods") {
-        if pod::is_terminating(pod) {
-            if is_abandoned(snapshot, pod, now) {
-                writes.push(children::delete(pod, Some(0)));
-            }
-        } else if Phase::of(pod).is_finished() {
-            finished.push(pod);
-        }
-    }
+    let (ownership, pod) = (snapshot.ownership(), |key| snapshot.at("pods", key));
+    let terminating = ownership.terminating().filter_map(pod);
+    let abandoned = terminating.filter(|pod| is_abandoned(snapshot, pod, now));
+    let mut writes: Vec<Write> = abandoned.map(|pod| children::delete(pod, Some(0))).collect();
+    let finished = ownership.finished();
     let surplus = if config.threshold == 0 { 0 } else { finished.len().saturating_sub(config.threshold) };
     if surplus > 0 {
+        let mut finished: Vec<&Object> = finished.filter_map(pod).collect();
         finished.sort_by_cached_key(|pod| age(pod));
         writes.extend(finished.into_iter().take(surplus).map(|pod| children::delete(pod, None)));
     }
@@ -53,12 +48,12 @@ pub fn decide(snapshot: &Snapshot, config: PodGarbageConfig, now: &Now) -> Decis
 
 /// Its grace is over, and there is no node that could tell that it has ended.
 fn is_abandoned(snapshot: &Snapshot, pod: &Object, now: &Now) -> bool {
-    let Some(node) = pod::node(pod).filter(|node| snapshot.get("nodes", "", node).is_none()) else {
+    if pod::node(pod).is_none_or(|node| snapshot.get("nodes", "", node).is_some()) {
         return false;
-    };
+    }
     let end = json::text(pod, &["metadata", "deletionTimestamp"]).and_then(time::parse);
     let waits = json::int(pod, &["metadata", "deletionGracePeriodSeconds"]) != Some(0);
-    !node.is_empty() && waits && end.is_some_and(|end| time::elapsed(now.wall, end) >= WHOLE_SECOND)
+    waits && end.is_some_and(|end| time::elapsed(now.wall, end) >= WHOLE_SECOND)
 }
 
 /// Evicted pods go first, then the oldest.
