@@ -190,15 +190,20 @@ async fn fan_out(server: &Server) -> anyhow::Result<f64> {
     const WRITES: usize = 15;
     let local = LocalSet::new();
     let (told, mut arrived) = tokio::sync::mpsc::unbounded_channel();
+    // From here on, so that what is there already is not taken for news.
+    let mut client = server.client().await?;
+    let (_, listed) = client.ask("GET", "/api/v1/pods?limit=1", "").await?;
+    let listed: serde_json::Value = serde_json::from_slice(listed)?;
+    let version = listed["metadata"]["resourceVersion"].as_str().context("a list without a version")?;
+    let path = format!("/api/v1/pods?watch=1&resourceVersion={version}");
     for _ in 0..WATCHES {
         let mut watch = server.client().await?;
-        watch.watch("/api/v1/pods?watch=1").await?;
+        watch.watch(&path).await?;
         let told = told.clone();
         local.spawn_local(async move {
             while watch.chunk().await.is_ok() && told.send(Instant::now()).is_ok() {}
         });
     }
-    let mut client = server.client().await?;
     client.must("POST", PODS, &pod("told", "another")).await?;
     local
         .run_until(async {
