@@ -6,6 +6,7 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use kubectl::Kubectl;
 use support::{Process, command};
@@ -14,6 +15,14 @@ struct Cluster {
     kubectl: Kubectl,
     process: Process,
     _dir: tempfile::TempDir,
+}
+
+/// So long is waited for what must come. It guards against a hang; no correct answer takes so long, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "bounds how long a process that hangs is waited for")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 impl Cluster {
@@ -46,15 +55,51 @@ impl Cluster {
         self.kubectl.ok(arguments, words);
     }
 
+    /// As [`Self::says`], for what controllers bring about or record later than what was waited for before.
+    #[track_caller]
+    fn comes_to_say(&self, arguments: &[&str], words: &[&str]) {
+        self.until(arguments, |said| words.iter().all(|word| said.contains(word)));
+    }
+
     #[track_caller]
     fn fails(&self, arguments: &[&str], words: &[&str]) {
         self.kubectl.ends(1, arguments, words);
     }
 
+    /// Asks kubectl again and again until what it says is as it must be, and gives that; fails after [`PATIENCE`].
+    ///
+    /// For what controllers do later: `kubectl wait` ends at once where it finds no object yet.
+    #[track_caller]
+    fn until(&self, arguments: &[&str], holds: impl Fn(&str) -> bool) -> String {
+        let asked = now();
+        loop {
+            let said = self.ok(arguments);
+            if holds(&said) {
+                return said;
+            }
+            assert!(
+                asked.elapsed() < PATIENCE,
+                "kubectl {arguments:?} says after {PATIENCE:?} still:\n{said}"
+            );
+        }
+    }
+
+    /// The names of so many pods, as `pod/NAME`, as soon as they are there and bound to the board; those of `before` not counted.
+    #[track_caller]
+    fn bound_pods(&self, selector: &str, count: usize, before: &[String]) -> Vec<String> {
+        let shown = r#"jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}"#;
+        let bound = |said: &str| -> Vec<String> {
+            let names = said.lines().filter_map(|line| line.strip_suffix(" a"));
+            names.map(|name| format!("pod/{name}")).filter(|name| !before.contains(name)).collect()
+        };
+        let arguments = ["get", "pods", "-l", selector, "-o", shown];
+        bound(&self.until(&arguments, |said| bound(said).len() == count))
+    }
+
     /// The board says that these pods run.
-    fn run_pods(&self, selector: &str) {
-        let names = self.ok(&["get", "pods", "-l", selector, "-o", "name"]);
-        for name in names.lines() {
+    #[track_caller]
+    fn run_pods(&self, names: &[String]) {
+        for name in names {
             self.ok(&["patch", name, "--subresource=status", "--type=merge", "-p", RUNNING]);
         }
     }
@@ -116,15 +161,15 @@ fn daemon_sets_roll_out() {
     cluster.write("agent.yaml", DAEMONSET);
     cluster.says(&["apply", "-f", "agent.yaml"], &["daemonset.apps/agent created"]);
     let placed = "--for=jsonpath={.status.currentNumberScheduled}=1";
-    cluster.says(&["wait", placed, "ds/agent", "--timeout=20s"], &["condition met"]);
-    cluster.ok(&["wait", "--for=condition=PodScheduled", "pod", "-l", "app=agent", "--timeout=20s"]);
-    cluster.run_pods("app=agent");
-    cluster.says(&["rollout", "status", "ds/agent", "--timeout=20s"], &["successfully rolled out"]);
+    cluster.says(&["wait", placed, "ds/agent", "--timeout=60s"], &["condition met"]);
+    let old = cluster.bound_pods("app=agent", 1, &[]);
+    cluster.run_pods(&old);
+    cluster.says(&["rollout", "status", "ds/agent", "--timeout=60s"], &["successfully rolled out"]);
     cluster.says(
         &["get", "ds", "-o", "wide"],
         &["DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "app=agent"],
     );
-    cluster.says(
+    cluster.comes_to_say(
         &["describe", "ds", "agent"],
         &[
             "Number of Nodes Misscheduled: 0",
@@ -134,27 +179,27 @@ fn daemon_sets_roll_out() {
         ],
     );
     cluster.ok(&["rollout", "restart", "ds/agent"]);
-    let before = cluster.ok(&["get", "pods", "-l", "app=agent", "-o", "name"]);
-    cluster.ok(&["delete", before.trim(), "--grace-period=0", "--force"]);
-    cluster.ok(&["wait", "--for=jsonpath={.status.updatedNumberScheduled}=1", "ds/agent", "--timeout=20s"]);
-    cluster.ok(&["wait", "--for=condition=PodScheduled", "pod", "-l", "app=agent", "--timeout=20s"]);
-    cluster.run_pods("app=agent");
-    cluster.says(&["rollout", "status", "ds/agent", "--timeout=20s"], &["successfully rolled out"]);
-    assert_ne!(cluster.ok(&["get", "pods", "-l", "app=agent", "-o", "name"]), before);
+    cluster.ok(&["delete", &old[0], "--grace-period=0", "--force"]);
+    // The status may still tell of the pod that is gone, so that the new pod itself is waited for.
+    let new = cluster.bound_pods("app=agent", 1, &old);
+    cluster.run_pods(&new);
+    cluster.says(&["rollout", "status", "ds/agent", "--timeout=60s"], &["successfully rolled out"]);
+    cluster.ok(&["wait", "--for=jsonpath={.status.updatedNumberScheduled}=1", "ds/agent", "--timeout=60s"]);
+    assert_eq!(cluster.ok(&["get", "pods", "-l", "app=agent", "-o", "name"]).trim(), new[0]);
 }
 
 #[test]
 fn jobs_complete_and_take_their_pods_along() {
     let Some(cluster) = Cluster::start() else { return };
     cluster.says(&["create", "job", "once", "--image=rigor.dev/pause"], &["job.batch/once created"]);
-    cluster.ok(&["wait", "--for=jsonpath={.status.active}=1", "job/once", "--timeout=20s"]);
+    cluster.ok(&["wait", "--for=jsonpath={.status.active}=1", "job/once", "--timeout=60s"]);
     cluster.fails(&["wait", "--for=condition=complete", "job/once", "--timeout=1s"], &["timed out"]);
-    let pod = cluster.ok(&["get", "pods", "-l", "job-name=once", "-o", "name"]);
+    let pod = &cluster.bound_pods("job-name=once", 1, &[])[0];
     let succeeded = r#"{"status": {"phase": "Succeeded"}}"#;
-    cluster.ok(&["patch", pod.trim(), "--subresource=status", "--type=merge", "-p", succeeded]);
-    cluster.says(&["wait", "--for=condition=complete", "job/once", "--timeout=20s"], &["condition met"]);
+    cluster.ok(&["patch", pod, "--subresource=status", "--type=merge", "-p", succeeded]);
+    cluster.says(&["wait", "--for=condition=complete", "job/once", "--timeout=60s"], &["condition met"]);
     cluster.says(&["get", "job"], &["STATUS", "COMPLETIONS", "DURATION", "Complete", "1/1"]);
-    cluster.says(
+    cluster.comes_to_say(
         &["describe", "job", "once"],
         &[
             "0 Active (0 Ready) / 1 Succeeded / 0 Failed",
@@ -164,7 +209,7 @@ fn jobs_complete_and_take_their_pods_along() {
         ],
     );
     cluster.says(&["delete", "job", "once"], &["deleted"]);
-    cluster.ok(&["wait", "--for=delete", pod.trim(), "--timeout=20s"]);
+    cluster.ok(&["wait", "--for=delete", pod, "--timeout=60s"]);
 }
 
 #[test]
@@ -178,17 +223,20 @@ fn nodes_and_pods_are_shown_described_and_deleted() {
     cluster.says(&["apply", "-f", "pod.yaml"], &["pod/p unchanged"]);
     cluster.says(&["get", "nodes"], &["NAME", "STATUS", "a ", "Ready"]);
     cluster.says(&["get", "pods", "-o", "wide"], &["NAME", "NODE", "p ", "Pending"]);
-    cluster.run_pods("app=p");
+    cluster.run_pods(&cluster.bound_pods("app=p", 1, &[]));
     cluster.says(&["get", "pods", "-A"], &["default", "1/1", "Running"]);
     cluster.says(&["get", "pod", "p", "-o", "yaml"], &["nodeName: a", "serviceAccountName: default"]);
     cluster.says(&["get", "pod", "p", "-o", "jsonpath={.spec.nodeName}"], &["a"]);
-    cluster.says(&["describe", "pod", "p"], &["Node:", "Successfully assigned default/p to a", "Events:"]);
+    cluster.comes_to_say(
+        &["describe", "pod", "p"],
+        &["Node:", "Successfully assigned default/p to a", "Events:"],
+    );
     cluster
         .says(&["describe", "node", "a"], &["Allocatable:", "esp32.io/gpio", "HolderIdentity:", "default"]);
     cluster.says(&["get", "lease", "-n", "kube-node-lease"], &["HOLDER", "a "]);
-    cluster.says(&["events"], &["Scheduled"]);
+    cluster.comes_to_say(&["events"], &["Scheduled"]);
     cluster.says(&["get", "events", "--field-selector", "involvedObject.name=p"], &["Scheduled", "pod/p"]);
-    cluster.says(&["wait", "--for=condition=Ready", "pod/p", "--timeout=20s"], &["condition met"]);
+    cluster.says(&["wait", "--for=condition=Ready", "pod/p", "--timeout=60s"], &["condition met"]);
     cluster.says(&["label", "pod", "p", "x=y"], &["labeled"]);
     cluster.says(&["delete", "pod", "p", "--grace-period=0", "--force"], &["force deleted"]);
     cluster.fails(&["get", "pod", "p"], &["NotFound", "pods \"p\" not found"]);
@@ -217,9 +265,9 @@ fn a_deployment_is_applied_scaled_rolled_out_and_deleted() {
     cluster.write("web.yaml", DEPLOYMENT);
     cluster.says(&["apply", "-f", "web.yaml"], &["deployment.apps/web created"]);
     cluster.fails(&["rollout", "status", "deploy/web", "--timeout=3s"], &["timed out"]);
-    cluster.run_pods("app=web");
-    cluster.says(&["rollout", "status", "deploy/web", "--timeout=30s"], &["successfully rolled out"]);
-    cluster.says(&["wait", "--for=condition=Available", "deploy/web", "--timeout=30s"], &["condition met"]);
+    cluster.run_pods(&cluster.bound_pods("app=web", 2, &[]));
+    cluster.says(&["rollout", "status", "deploy/web", "--timeout=60s"], &["successfully rolled out"]);
+    cluster.says(&["wait", "--for=condition=Available", "deploy/web", "--timeout=60s"], &["condition met"]);
     cluster.says(&["get", "deploy", "web"], &["2/2"]);
     cluster.says(&["describe", "deploy", "web"], &["Replicas:", "2 desired", "MinimumReplicasAvailable"]);
     cluster.write("web.yaml", &DEPLOYMENT.replace("replicas: 2", "replicas: 3"));
@@ -245,12 +293,12 @@ fn ep_05_endpoints_are_shown_described_waited_for_and_followed() {
     let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
     let mut rows = BufReader::new(follow.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     assert!(rows.next().is_some_and(|row| row.contains("<none>")));
-    cluster.run_pods("app=p");
+    cluster.run_pods(&cluster.bound_pods("app=p", 1, &[]));
     assert!(rows.next().is_some_and(|row| row.contains("10.0.0.7:8080")));
     follow.kill().unwrap();
     follow.wait().unwrap();
     let address = "--for=jsonpath={.subsets[0].addresses[0].ip}=10.0.0.7";
-    cluster.says(&["wait", address, "endpoints/p", "--timeout=20s"], &["condition met"]);
+    cluster.says(&["wait", address, "endpoints/p", "--timeout=60s"], &["condition met"]);
     cluster.says(
         &["get", "endpoints,endpointslices"],
         &["endpoints/p", "10.0.0.7:8080", "endpointslice.discovery.k8s.io/p-", "IPv4", "8080", "10.0.0.7"],
@@ -294,7 +342,7 @@ fn nodes_are_cordoned_and_tainted_and_namespaces_come_and_go() {
     cluster.says(&["taint", "node", "a", "k=v:NoSchedule"], &["tainted"]);
     cluster.says(&["taint", "node", "a", "k-"], &["untainted"]);
     cluster.says(&["create", "namespace", "ns"], &["namespace/ns created"]);
-    cluster.says(&["get", "serviceaccount", "-n", "ns"], &["default"]);
+    cluster.comes_to_say(&["get", "serviceaccount", "-n", "ns"], &["default"]);
     cluster.write("cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {k: v}\n");
     cluster.says(&["apply", "-n", "ns", "-f", "cm.yaml"], &["configmap/cm created"]);
     cluster.says(&["get", "cm", "-n", "ns"], &["cm", "DATA"]);
@@ -311,8 +359,9 @@ fn nodes_are_cordoned_and_tainted_and_namespaces_come_and_go() {
     cluster.says(&["auth", "whoami"], &["kubernetes-admin", "system:masters"]);
     cluster.says(&["auth", "can-i", "create", "pods"], &["yes"]);
     cluster.says(&["delete", "deploy", "d", "-n", "ns"], &["deleted"]);
-    // No board ends these pods.
+    // Nobody makes further pods, and no board ends those that there are.
+    cluster.until(&["get", "rs", "-n", "ns", "-o", "name"], str::is_empty);
     cluster.ok(&["delete", "pods", "--all", "-n", "ns", "--grace-period=0", "--force"]);
-    cluster.says(&["delete", "namespace", "ns", "--timeout=20s"], &["deleted"]);
+    cluster.says(&["delete", "namespace", "ns", "--timeout=60s"], &["deleted"]);
     cluster.fails(&["get", "namespace", "ns"], &["not found"]);
 }
