@@ -112,8 +112,9 @@ fn what_was_answered_outlives_a_kill_in_the_middle_of_writing() {
             if exchanged.is_err() || !answer.starts_with("HTTP/1.1 201") {
                 return;
             }
-            let object: serde_json::Value =
-                serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            // Half an answer is none.
+            let Ok(object) = serde_json::from_str::<serde_json::Value>(body) else { return };
             let version: u64 = object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
             told.send((n, version)).unwrap();
         }
@@ -169,9 +170,18 @@ fn it_ends_cleanly_on_either_signal_even_with_an_open_watch() {
 /// NODE-11: whoever starts next gives each Ready node a full lease, so none may run out while this one ends.
 #[test]
 fn no_controller_decides_while_it_waits_for_a_slow_client_to_end() {
+    assert!(
+        (0..5).any(|_| no_lease_runs_out_at_the_end()),
+        "each lease ran out before the end was asked for"
+    );
+}
+
+/// False, and nothing is shown, where the machine is so busy that the lease runs out before the process is asked to end.
+fn no_lease_runs_out_at_the_end() -> bool {
     let dir = tempfile::tempdir().unwrap();
     let mut start = command(dir.path());
-    start.args(["--no-auth", "--node-monitor-period", "100ms"]);
+    let log = dir.path().join("log");
+    start.args(["--no-auth", "--node-monitor-period", "100ms"]).stderr(fs::File::create(&log).unwrap());
     let mut process = Process::start(start);
     let post = |path: &str, body: &str| {
         let head = format!(
@@ -187,12 +197,17 @@ fn no_controller_decides_while_it_waits_for_a_slow_client_to_end() {
     );
     post(
         "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
-        r#"{"metadata":{"name":"n1"},"spec":{"leaseDurationSeconds":2,"renewTime":"2026-01-01T00:00:00.000000Z"}}"#,
+        r#"{"metadata":{"name":"n1"},"spec":{"leaseDurationSeconds":3,"renewTime":"2026-01-01T00:00:00.000000Z"}}"#,
     );
     let mut slow = TcpStream::connect(process.url.strip_prefix("http://").unwrap()).unwrap();
     slow.write_all(b"POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{").unwrap();
     signal(&process, "TERM");
     assert_eq!(process.child.wait().unwrap().code(), Some(0));
+    let said = fs::read_to_string(&log).unwrap();
+    let (before, _) = said.split_once("SIGTERM: ending").unwrap_or_else(|| panic!("{said}"));
+    if before.contains("node-lifecycle") {
+        return false;
+    }
     let mut start = command(dir.path());
     start.args(["--no-auth", "--controllers=*,-node-lifecycle"]);
     let process = Process::start(start);
@@ -201,6 +216,7 @@ fn no_controller_decides_while_it_waits_for_a_slow_client_to_end() {
         node.contains(r#""status":"True","type":"Ready""#) && !node.contains("NodeStatusUnknown"),
         "{node}"
     );
+    true
 }
 
 #[test]

@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    const LIMIT: Duration = Duration::from_secs(10);
+    const LIMIT: Duration = Duration::from_secs(60);
 
     fn shell(script: &str, input: Option<&str>) -> (Process, Arc<Heard>) {
         let heard = Arc::new(Heard::default());

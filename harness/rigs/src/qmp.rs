@@ -309,7 +309,7 @@ mod tests {
                 "{\"id\": 3, \"error\": {\"class\": \"DeviceNotFound\", \"desc\": \"no n9\"}}\n",
             ],
         );
-        let mut qmp = Qmp::connect(&path, Duration::from_secs(5)).unwrap();
+        let mut qmp = Qmp::connect(&path, Duration::from_secs(60)).unwrap();
         qmp.stop().unwrap();
         let refused = qmp.set_link("n9", false).unwrap_err().to_string();
         assert_eq!(refused, "the emulator refused `set_link`: DeviceNotFound: no n9");

@@ -364,7 +364,7 @@ mod tests {
         let following = runtime.spawn(follow(source, "pods", "/api/v1/pods", first));
         let asked = serving.join().unwrap();
         let facts: Vec<Fact> =
-            (0..8).map(|_| facts.recv_timeout(Duration::from_secs(10)).unwrap().1).collect();
+            (0..8).map(|_| facts.recv_timeout(Duration::from_secs(60)).unwrap().1).collect();
         following.abort();
         let seen: Vec<String> = facts.iter().map(told).collect();
         assert_eq!(

@@ -208,7 +208,7 @@ mod tests {
 
     /// Long enough for a byte over loopback, were it let through.
     const SILENCE: Duration = Duration::from_millis(100);
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     struct Rig {
         server: Server,

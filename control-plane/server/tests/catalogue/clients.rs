@@ -21,6 +21,9 @@ spec:
 ";
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {a: '1'}\n";
 
+/// So many seconds a watch goes on at most: what it waits for comes when it comes, on whatever machine.
+const PATIENCE: u32 = 240;
+
 /// A command (arguments separated by blanks), its recorded exit code, and words of what it says.
 type Row = (&'static str, i32, &'static [&'static str]);
 
@@ -104,7 +107,7 @@ const AFTER_SERVER_SIDE_APPLY: [Row; 31] = [
     ("events", 0, &["FailedScheduling", "Scheduled", "Successfully assigned default/web-"]),
     ("scale deploy web --replicas=1", 0, &["deployment.apps/web scaled"]),
     (
-        "rollout status deploy/web --timeout=2s",
+        "rollout status deploy/web --timeout=6s",
         1,
         &["Waiting for deployment", "timed out waiting for the condition"],
     ),
@@ -185,7 +188,18 @@ fn recorded_kubectl_commands_end_as_recorded() {
     let mut wrong: Vec<String> =
         BEFORE_SERVER_SIDE_APPLY.iter().filter_map(|row| check(&kubectl, row)).collect();
     let deployments = "/apis/apps/v1/namespaces/default/deployments";
-    plane.admin.until(deployments, 20, |web| web["status"]["replicas"] == 3);
+    plane.admin.until(deployments, PATIENCE, |web| web["status"]["replicas"] == 3);
+    // What the rows below show of pods and events comes when it comes.
+    let (mut scheduled, mut refused) = (std::collections::BTreeSet::new(), false);
+    let mut events = plane.admin.watch("/api/v1/namespaces/default/events", PATIENCE);
+    while scheduled.len() < 3 || !refused {
+        let event = events.next().expect("three pods are scheduled and one is refused")["object"].clone();
+        match event["reason"].as_str() {
+            Some("Scheduled") => drop(scheduled.insert(event["involvedObject"]["name"].to_string())),
+            Some("FailedScheduling") => refused |= event["involvedObject"]["name"] == "big",
+            _ => {}
+        }
+    }
 
     // Server-side apply may be missing; then it has to say so.
     let (code, said) = kubectl.run(&SERVER_SIDE_APPLY.split(' ').collect::<Vec<_>>());

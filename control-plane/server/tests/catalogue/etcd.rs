@@ -8,14 +8,14 @@ use serde_json::json;
 use self::server::Etcd;
 use crate::plane::{Plane, binding, node, pod, pod_for_nobody};
 
-/// Elections in seconds, not in Kubernetes' quarter of a minute.
+/// Elections in seconds, not in Kubernetes' quarter of a minute; not so few that a busy machine loses its leader.
 const ELECT: &[&str] = &[
     "--no-auth",
     "--leader-elect",
     "--leader-elect-lease-duration",
-    "3s",
+    "8s",
     "--leader-elect-renew-deadline",
-    "2s",
+    "7s",
     "--leader-elect-retry-period",
     "500ms",
 ];

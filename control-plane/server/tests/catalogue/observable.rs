@@ -142,8 +142,8 @@ fn open_watches_are_counted() {
         sum(&scrape(&plane.admin), "apiserver_longrunning_requests", &labels)
     };
     assert_eq!((open("pods"), open("nodes")), (0.0, 0.0));
-    let pods: Vec<_> = (0..3).map(|_| plane.admin.watch(PODS, 20)).collect();
-    let nodes = plane.admin.watch("/api/v1/nodes", 20);
+    let pods: Vec<_> = (0..3).map(|_| plane.admin.watch(PODS, 240)).collect();
+    let nodes = plane.admin.watch("/api/v1/nodes", 240);
     assert_eq!((open("pods"), open("nodes")), (3.0, 1.0));
     drop((pods, nodes));
     // The server learns of it by the connection's end; each scrape is a chance to see it.
@@ -169,7 +169,7 @@ fn controllers_work_is_counted() {
     plane.admin.post("/apis/apps/v1/namespaces/default/deployments", &web).is(201);
     plane
         .admin
-        .until("/apis/apps/v1/namespaces/default/deployments", 20, |one| one["status"]["replicas"] == 2);
+        .until("/apis/apps/v1/namespaces/default/deployments", 240, |one| one["status"]["replicas"] == 2);
     assert!(work() > before, "{before}");
 }
 

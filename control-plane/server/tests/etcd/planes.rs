@@ -11,10 +11,10 @@ use crate::support::{Process, command};
 
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/control-plane";
-/// Times of election short enough for a test.
+/// Times of election short enough for a test, and long enough that a leader keeps its lease on a busy machine.
 pub const SHORT: [&str; 3] = [
-    "--leader-elect-lease-duration=3s",
-    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-lease-duration=8s",
+    "--leader-elect-renew-deadline=7s",
     "--leader-elect-retry-period=500ms",
 ];
 

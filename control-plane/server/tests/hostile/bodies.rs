@@ -39,7 +39,7 @@ fn a_body_over_three_mebibytes_is_413_whether_announced_or_not() {
 
 #[test]
 fn many_large_bodies_at_once_wait_for_room() {
-    let server = Server::patient();
+    let server = Server::start();
     let before = server.resident();
     // Three MiB each, of which all but the last byte are sent.
     let body = vec![b' '; 3 * 1024 * 1024];

@@ -8,28 +8,28 @@ use serde_json::Value;
 
 use crate::support::{Process, command};
 
-/// A control plane without authentication and with little patience.
+/// A control plane without authentication.
 pub struct Server {
     pub process: Process,
     _dir: tempfile::TempDir,
 }
 
+/// Longer than any test lasts.
+const PATIENT: &str = "280s";
+/// For tests of clients that are too slow: they wait it out, and their requests that must be served are never so slow.
+pub const IMPATIENT: &str = "5s";
+
 pub const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 impl Server {
-    /// Objects in memory.
+    /// Objects in memory. No client of a test is too slow for it, however busy the machine.
     pub fn start() -> Self {
-        Self::with("memory", "400ms", |_| {})
+        Self::with("memory", PATIENT, |_| {})
     }
 
-    /// As [`Self::start`], for clients that the test itself lets wait.
-    pub fn patient() -> Self {
-        Self::with("memory", "60s", |_| {})
-    }
-
-    /// Objects on disk, where a change waits for something.
+    /// As [`Self::start`], with objects on disk, where a change waits for something.
     pub fn on_disk() -> Self {
-        Self::with("redb", "400ms", |_| {})
+        Self::with("redb", PATIENT, |_| {})
     }
 
     pub fn with(store: &str, patience: &str, change: impl FnOnce(&mut Command)) -> Self {
@@ -65,6 +65,7 @@ impl Server {
     /// A metric's value, summed over its labels that contain `label`.
     pub fn metric(&self, name: &str, label: &str) -> f64 {
         let text = self.request("GET", "/metrics", "", b"");
+        assert_eq!(code(&text), 200, "{text}");
         let lines = text.lines().filter(|line| {
             line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])) && line.contains(label)
         });

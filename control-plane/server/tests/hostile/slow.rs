@@ -5,12 +5,12 @@ use std::net::Shutdown;
 
 use serde_json::{Value, json};
 
-use crate::client::{MAPS, Server, code, message, rest, status};
+use crate::client::{IMPATIENT, MAPS, Server, code, message, rest, status};
 
 #[test]
 fn a_head_or_a_body_that_does_not_come_ends_the_connection_and_no_other() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let server = Server::with("memory", "400ms", |start| {
+    let server = Server::with("memory", IMPATIENT, |start| {
         start.arg("--audit-log-path").arg(log.path());
     });
     let head = |n: usize| &b"GET /livez HTTP/1.1\r\nhost: x\r\nx-slow: yes yes"[..n];
@@ -38,7 +38,12 @@ fn a_head_or_a_body_that_does_not_come_ends_the_connection_and_no_other() {
     let broken = server.raw(chunks.as_bytes());
     assert_eq!(code(&broken), 400);
     // The one who was sent them finds both in the audit log; of a head that did not come nobody knows what was asked.
-    let lines = std::fs::read_to_string(log.path()).unwrap();
+    // (An answer waits for its line, but not for ever.)
+    let read = || std::fs::read_to_string(log.path()).unwrap();
+    while read().matches(r#""verb":"create""#).count() < 2 {
+        std::thread::yield_now();
+    }
+    let lines = read();
     let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let posts: Vec<_> = events.iter().filter(|event| event["verb"] == "create").collect();
     assert_eq!(posts.len(), 2, "{lines}");
@@ -61,7 +66,7 @@ fn a_head_or_a_body_that_does_not_come_ends_the_connection_and_no_other() {
 
 #[test]
 fn a_client_that_does_not_read_its_answer_is_left() {
-    let server = Server::start();
+    let server = Server::with("memory", IMPATIENT, |_| {});
     fill(&server, 12);
     let request = message("GET", MAPS, "", b"");
     let mut stuck: Vec<_> = (0..4).map(|_| server.connect()).collect();
@@ -84,7 +89,7 @@ fn fill(server: &Server, count: usize) {
 
 #[test]
 fn watches_that_do_not_read_cost_no_more_than_what_is_under_way() {
-    let server = Server::patient();
+    let server = Server::start();
     let watch = message("GET", &format!("{MAPS}?watch=1"), "", b"");
     let mut stuck: Vec<_> = (0..20).map(|_| server.connect()).collect();
     for stream in &mut stuck {
@@ -119,7 +124,7 @@ fn watches_that_do_not_read_cost_no_more_than_what_is_under_way() {
 
 #[test]
 fn a_client_that_has_closed_its_sending_half_is_answered() {
-    let server = Server::on_disk();
+    let server = Server::with("redb", IMPATIENT, |_| {});
     for n in 0..10 {
         let map = format!(r#"{{"metadata":{{"name":"half-{n}"}}}}"#);
         let requests = [("POST", MAPS.to_owned(), map.as_bytes()), ("GET", format!("{MAPS}/half-{n}"), b"")];
@@ -131,7 +136,7 @@ fn a_client_that_has_closed_its_sending_half_is_answered() {
             assert!([200, 201].contains(&code(&answer)), "{method}: {answer}");
         }
     }
-    // A watch ends with its client, and a request that was cut off with its sender.
+    // A watch ends with its client, and what is missing of a request is waited for no longer than of any other.
     let mut watch = server.connect();
     watch.write_all(&message("GET", &format!("{MAPS}?watch=1"), "", b"")).unwrap();
     assert!(watch.read(&mut [0; 64]).unwrap() > 0);

@@ -1,11 +1,15 @@
-//! An etcd of the test's own: free ports, a data directory that goes with it, killed when dropped.
+//! An etcd of the test's own: ports that are kept for it while it is away, a data directory that goes with it, killed when dropped.
 //!
 //! Nothing here measures time: it serves when it says so, however slow the machine is, and whoever waits in vain is ended by the
 //! test runner.
 
+#[path = "port.rs"]
+mod port;
+
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
+
+use port::HeldPort;
 
 /// A running etcd.
 pub struct Etcd {
@@ -13,14 +17,8 @@ pub struct Etcd {
     pub child: Option<Child>,
     dir: tempfile::TempDir,
     /// For clients and for peers.
-    ports: [u16; 2],
+    ports: [HeldPort; 2],
     flags: Vec<String>,
-}
-
-/// Ports that nobody has at this moment, held together so that they differ.
-fn free_ports() -> [u16; 2] {
-    let held = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap().port())
 }
 
 /// Whether a program can be started; where not, the reason is printed.
@@ -38,20 +36,15 @@ impl Etcd {
         if !have("etcd", "--version") || !have("etcdctl", "version") {
             return None;
         }
-        let mut etcd = Self { child: None, dir: tempfile::tempdir().unwrap(), ports: free_ports(), flags };
-        // A port that is free now may be taken when etcd comes to it.
-        for _ in 0..5 {
-            if etcd.launch() {
-                return Some(etcd);
-            }
-            etcd.ports = free_ports();
-        }
-        panic!("etcd does not start");
+        let ports = [HeldPort::any(), HeldPort::any()];
+        let mut etcd = Self { child: None, dir: tempfile::tempdir().unwrap(), ports, flags };
+        assert!(etcd.launch(), "etcd does not start");
+        Some(etcd)
     }
 
     /// Starts the process, on whatever an earlier one left, and waits until it serves; no where it ends first.
     pub fn launch(&mut self) -> bool {
-        let (client, peer) = (self.url(), format!("http://127.0.0.1:{}", self.ports[1]));
+        let (client, peer) = (self.url(), format!("http://127.0.0.1:{}", self.ports[1].number()));
         let mut command = Command::new("etcd");
         command.arg("--data-dir").arg(self.dir.path().join("etcd")).args(["--name", "test"]);
         command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
@@ -76,7 +69,7 @@ impl Etcd {
     /// Where it serves.
     pub fn url(&self) -> String {
         let scheme = if self.flags.iter().any(|flag| flag == "--cert-file") { "https" } else { "http" };
-        format!("{scheme}://127.0.0.1:{}", self.ports[0])
+        format!("{scheme}://127.0.0.1:{}", self.ports[0].number())
     }
 
     /// What `etcdctl` does.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::serde_json::json;
 use kube::ResourceExt;
 
-use crate::world::{LONG, World, node_of};
+use crate::world::{LONG, Toy, World, node_of};
 
 fn bound(pods: &[Pod]) -> usize {
     pods.iter().filter(|pod| node_of(pod).is_some()).count()
@@ -16,16 +16,30 @@ fn with_reason(events: &[Event], reason: &str) -> usize {
     events.iter().filter(|event| event.reason.as_deref() == Some(reason)).count()
 }
 
-/// EXT-08.
-#[tokio::test]
-async fn four_replicas_are_placed_and_of_forty_each_that_does_not_fit_is_told_once() {
+/// A world in which four replicas were placed in time.
+async fn four_placed() -> Option<(World, Toy)> {
     let world = World::start(&[]).await;
     for name in ["a", "b", "c", "d"] {
         world.node(name, json!({"cpu": "2", "memory": "1Gi"})).await;
     }
-    let _toy = world.toy(&[]);
+    let toy = world.toy(&[]);
     world.deployment(4, json!({"cpu": "500m", "memory": "64Mi"})).await;
-    world.until::<Pod>(Duration::from_secs(2), "4 placed", |pods| bound(pods) == 4).await;
+    let placed = world.within::<Pod>(Duration::from_secs(2), |pods| bound(pods) == 4).await;
+    placed.is_ok().then_some((world, toy))
+}
+
+/// EXT-08.
+#[tokio::test]
+async fn four_replicas_are_placed_and_of_forty_each_that_does_not_fit_is_told_once() {
+    // A busy machine may be late now and then; whoever waited for a timer would be late every time.
+    let mut placed = None;
+    for _ in 0..10 {
+        placed = four_placed().await;
+        if placed.is_some() {
+            break;
+        }
+    }
+    let (world, _toy) = placed.expect("4 placed within 2 s, of ten times once");
     world.scale(40).await;
     world.until(LONG, "24 refused", |events| with_reason(events, "FailedScheduling") == 24).await;
     let pods = world.until::<Pod>(LONG, "16 placed", |pods| bound(pods) == 16).await;
@@ -48,7 +62,7 @@ async fn it_lists_once_however_many_pods_it_places() {
     world.node("n", json!({"cpu": "100", "memory": "1Gi"})).await;
     let _toy = world.toy(&[]);
     world.deployment(10, json!({"cpu": "1"})).await;
-    let lists = |resource: &str| world.audited("list", resource, "").len();
+    let lists = |resource: &str| world.audited_at_least(1, "list", resource, "").len();
     for replicas in [10, 60] {
         world.scale(replicas).await;
         let count = replicas as usize;
@@ -56,7 +70,7 @@ async fn it_lists_once_however_many_pods_it_places() {
         assert_eq!((lists("pods"), lists("nodes")), (1, 1), "after {replicas} pods");
         assert!(world.audited("get", "pods", "").is_empty());
     }
-    assert_eq!(world.audited("create", "pods", "binding").len(), 60);
+    assert_eq!(world.audited_at_least(60, "create", "pods", "binding").len(), 60);
 }
 
 /// EXT-10.
@@ -65,18 +79,22 @@ async fn of_two_copies_that_race_each_pod_is_bound_by_one_and_the_other_goes_on(
     let world = World::start(&[]).await;
     world.node("a", json!({"cpu": "100", "memory": "64Gi"})).await;
     world.node("b", json!({"cpu": "100", "memory": "64Gi"})).await;
-    let toys = [world.toy(&[]), world.toy(&[])];
+    let mut toys = [world.toy(&[]), world.toy(&[])];
     world.deployment(100, json!({"cpu": "500m", "memory": "1Mi"})).await;
     world.until::<Event>(LONG, "100 told", |events| with_reason(events, "Scheduled") >= 100).await;
     world.until::<Pod>(LONG, "100 placed", |pods| bound(pods) == 100).await;
     let scheduled = world.events("Scheduled").await;
     assert!(scheduled.len() == 100 && scheduled.values().all(|count| *count == 1), "{scheduled:?}");
     assert!(world.events("FailedScheduling").await.is_empty());
+    // Once it comes to this one, each has said what became of all that it tried before.
+    world.pod("last", json!({"cpu": "1000"})).await;
+    for toy in &mut toys {
+        toy.says("default/last does not fit");
+    }
     let said = toys.map(|toy| toy.end());
-    let code = |code: i32| {
-        let bindings = world.audited("create", "pods", "binding");
-        bindings.iter().filter(|event| event["responseStatus"]["code"] == code).count()
-    };
+    let tried = said.iter().flatten().filter(|line| line.contains("bound to ")).count();
+    let bindings = world.audited_at_least(tried, "create", "pods", "binding");
+    let code = |code: i32| bindings.iter().filter(|event| event["responseStatus"]["code"] == code).count();
     let count = |words: &str| said.iter().flatten().filter(|line| line.contains(words)).count();
     println!("{} bound, {} lost the race", code(201), code(409));
     assert_eq!((code(201), count(" bound to ")), (100, 100 + count(" not bound to ")));

@@ -6,5 +6,7 @@ mod binaries;
 mod crowds;
 mod flags;
 mod placing;
+#[path = "../../../server/tests/support/port.rs"]
+mod port;
 mod restarts;
 mod world;

@@ -22,9 +22,10 @@ use kube::{Api, Client, Config, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use crate::binaries::control_plane;
+use crate::port::HeldPort;
 
-/// Far longer than anything here takes.
-pub const LONG: Duration = Duration::from_secs(30);
+/// Far longer than anything here takes, however busy the machine.
+pub const LONG: Duration = Duration::from_secs(120);
 
 /// A process that ends with the test.
 pub struct Ended(pub Child);
@@ -79,7 +80,7 @@ impl Toy {
 pub struct World {
     dir: tempfile::TempDir,
     flags: Vec<String>,
-    url: String,
+    port: HeldPort,
     /// The process.
     pub plane: Option<Ended>,
     /// The administrator's.
@@ -103,11 +104,12 @@ impl World {
         let mut flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let audit = dir.path().join("audit.log");
         flags.extend(["--audit-log-path".to_owned(), audit.to_str().unwrap().to_owned()]);
-        let (plane, url) = serve(dir.path(), &flags, "127.0.0.1:0");
+        let port = HeldPort::any();
+        let plane = serve(dir.path(), &flags, &port);
         let admin = Kubeconfig::read_from(dir.path().join("kubeconfig/admin.kubeconfig")).unwrap();
         let config = Config::from_custom_kubeconfig(admin, &KubeConfigOptions::default()).await.unwrap();
         let client = Client::try_from(config).unwrap();
-        Self { flags, url, plane: Some(plane), client, said: Arc::default(), dir }
+        Self { flags, port, plane: Some(plane), client, said: Arc::default(), dir }
     }
 
     /// Cuts the control plane's life short.
@@ -117,8 +119,7 @@ impl World {
 
     /// Starts it again on its address.
     pub fn start_again(&mut self) {
-        let address = self.url.split_once("://").unwrap().1.to_owned();
-        self.plane = Some(serve(self.dir.path(), &self.flags, &address).0);
+        self.plane = Some(serve(self.dir.path(), &self.flags, &self.port));
     }
 
     /// A file that the control plane made.
@@ -199,6 +200,16 @@ impl World {
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Send + 'static,
         K::DynamicType: Default,
     {
+        let seen = self.within(limit, done).await;
+        seen.unwrap_or_else(|there| panic!("not within {limit:?}: {what}; there is {there:?}"))
+    }
+
+    /// What there is in namespace default as soon as it satisfies `done`, or the names of what is there after `limit`.
+    pub async fn within<K>(&self, limit: Duration, done: impl Fn(&[K]) -> bool) -> Result<Vec<K>, Vec<String>>
+    where
+        K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Send + 'static,
+        K::DynamicType: Default,
+    {
         let mut seen = BTreeMap::new();
         let work = async {
             let mut events = watcher(self.api::<K>(), watcher::Config::default()).boxed();
@@ -220,8 +231,7 @@ impl World {
             None
         };
         let done = tokio::time::timeout(limit, work).await;
-        let there: Vec<_> = seen.keys().collect();
-        done.ok().flatten().unwrap_or_else(|| panic!("not within {limit:?}: {what}; there is {there:?}"))
+        done.ok().flatten().ok_or_else(|| seen.into_keys().collect())
     }
 
     /// Waits until this pod is on a node, which is the result.
@@ -257,6 +267,17 @@ impl World {
         counts
     }
 
+    /// As [`Self::audited`], once there are so many: an answer waits for its line, but not for ever.
+    pub fn audited_at_least(&self, count: usize, verb: &str, resource: &str, sub: &str) -> Vec<Value> {
+        loop {
+            let audited = self.audited(verb, resource, sub);
+            if audited.len() >= count {
+                return audited;
+            }
+            std::thread::yield_now();
+        }
+    }
+
     /// What the scheduler's identity asked and was answered, from the audit log.
     pub fn audited(&self, verb: &str, resource: &str, subresource: &str) -> Vec<Value> {
         let log = fs::read_to_string(self.file("audit.log")).unwrap();
@@ -273,15 +294,17 @@ impl World {
     }
 }
 
-fn serve(dir: &std::path::Path, flags: &[String], address: &str) -> (Ended, String) {
+fn serve(dir: &std::path::Path, flags: &[String], port: &HeldPort) -> Ended {
     let mut command = Command::new(control_plane());
-    command.args(["--listen", address, "--data-dir"]).arg(dir).args(flags);
+    let address = format!("127.0.0.1:{}", port.number());
+    command.args(["--listen", &address, "--data-dir"]).arg(dir).args(flags);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = line.trim().strip_prefix("control-plane: serving on ").unwrap_or_else(|| panic!("{line:?}"));
-    (Ended(child), url.to_owned())
+    let plane = Ended(child);
+    assert!(line.starts_with("control-plane: serving on "), "{line:?}");
+    plane
 }
 
 fn pod_spec(scheduler: &str, requests: &Value) -> Value {

@@ -14,6 +14,8 @@
 mod binaries;
 mod compare;
 mod page;
+#[path = "../../../server/tests/support/port.rs"]
+mod port;
 mod shell;
 
 use std::path::Path;

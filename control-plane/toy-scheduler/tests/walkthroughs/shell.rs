@@ -1,19 +1,19 @@
 //! One shell for one page, with the page's programs on PATH, in a directory that goes away with it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::port::HeldPort;
 use crate::{binaries, compare};
 
 const END: &str = "-- this command ended --";
 /// Far longer than a command of a page takes.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(240);
 /// So often, and with such pauses, a command that reads is repeated.
-const REPEATS: usize = 50;
+const REPEATS: usize = 300;
 const PAUSE: &str = "sleep 0.3";
 
 /// The shell.
@@ -22,7 +22,7 @@ pub struct Shell {
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     /// Each port of the pages, and the free one in its place.
-    ports: Vec<(&'static str, String)>,
+    ports: Vec<(&'static str, HeldPort)>,
     _dir: tempfile::TempDir,
 }
 
@@ -42,7 +42,8 @@ impl Shell {
         let output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| told.send(line)));
         let input = child.stdin.take();
-        Self { child, input, lines, ports: free_ports(), _dir: dir }
+        let ports = ["6443", "2379", "2380"].map(|port| (port, HeldPort::any())).into();
+        Self { child, input, lines, ports, _dir: dir }
     }
 
     /// What the command prints; one that only reads is repeated until that is what is shown, or for a while.
@@ -61,7 +62,7 @@ impl Shell {
     fn once(&mut self, command: &str) -> Vec<String> {
         let mut command = command.to_owned();
         for (shown, real) in &self.ports {
-            command = command.replace(shown, real);
+            command = command.replace(shown, &real.number().to_string());
         }
         let script = format!("{{ {command}\n}} </dev/null 2>&1\necho; echo '{END}'\n");
         let input = self.input.as_mut().expect("the shell takes commands until it ends");
@@ -73,9 +74,10 @@ impl Shell {
             if line == END {
                 break;
             }
-            let shown =
-                self.ports.iter().fold(line, |line, (shown, real)| line.replace(real.as_str(), shown));
-            said.push(shown);
+            let shown = |line: String, (shown, real): &(&str, HeldPort)| {
+                line.replace(&real.number().to_string(), shown)
+            };
+            said.push(self.ports.iter().fold(line, shown));
         }
         // The empty line in front of the mark, and what else is empty at the end.
         while said.last().is_some_and(|line| line.trim().is_empty()) {
@@ -98,11 +100,4 @@ fn only_reads(command: &str) -> bool {
     ["kubectl get ", "kubectl describe ", "etcdctl get ", "grep "]
         .iter()
         .any(|start| command.starts_with(start))
-}
-
-fn free_ports() -> Vec<(&'static str, String)> {
-    let listeners: Vec<_> =
-        std::iter::repeat_with(|| TcpListener::bind("127.0.0.1:0").unwrap()).take(3).collect();
-    let free = listeners.iter().map(|listener| listener.local_addr().unwrap().port().to_string());
-    ["6443", "2379", "2380"].into_iter().zip(free).collect()
 }
