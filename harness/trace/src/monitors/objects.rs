@@ -12,18 +12,26 @@ use crate::history::{Fact, Verb};
 use crate::index::{ObjectKey, Version, key_of, resource_version};
 use crate::interval::Interval;
 
+/// Streams of objects that are computed from others. One write may change several of them, which then carry its version, and a
+/// watch that goes on from such a version is told of all of them again.
+const COMPUTED: [&str; 2] = ["endpoints", "endpointslices"];
+
 /// Within a stream each event is newer than the one before; a list after a gap may only repeat or go on.
 pub(super) fn versions_rise(ground: &Ground<'_>, seen: &mut Vec<Violation>) {
     let mut last: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut objects: BTreeMap<(&str, ObjectKey), u64> = BTreeMap::new();
+    let mut objects: BTreeMap<(&str, ObjectKey), (u64, &Value)> = BTreeMap::new();
     for (number, record) in ground.history.records().iter().enumerate() {
         let Fact::Object { stream, verb, object } = &record.fact else { continue };
         let Some(version) = resource_version(object) else { continue };
         let key = (stream.as_str(), key_of(object));
+        let known = objects.get(&key).copied();
         let before = match verb {
-            Verb::Listed => objects.get(&key).copied().filter(|before| *before > version),
+            Verb::Listed => known.map(|(before, _)| before).filter(|before| *before > version),
             Verb::Added | Verb::Modified | Verb::Deleted => {
-                last.get(stream.as_str()).copied().filter(|before| *before >= version)
+                let told_otherwise = known.is_some_and(|(before, told)| before == version && told != object);
+                let may_share = COMPUTED.contains(&stream.as_str()) && !told_otherwise;
+                let newest = last.get(stream.as_str()).copied();
+                newest.filter(|before| *before > version || (*before == version && !may_share))
             }
         };
         if let Some(before) = before {
@@ -36,12 +44,10 @@ pub(super) fn versions_rise(ground: &Ground<'_>, seen: &mut Vec<Violation>) {
                 infra: false,
             });
         }
-        objects.insert(key, version);
+        objects.insert(key, (version, object));
         // A list is no event of the watch, but the watch goes on from it.
         let newest = last.entry(stream).or_default();
-        if *verb != Verb::Listed || *newest < version {
-            *newest = (*newest).max(version);
-        }
+        *newest = (*newest).max(version);
     }
 }
 

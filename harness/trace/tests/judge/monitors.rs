@@ -34,6 +34,38 @@ fn versions_never_go_back() {
 }
 
 #[test]
+fn what_one_write_changed_may_share_its_version_where_objects_are_computed() {
+    let of = |name: &str, ip: &str| {
+        let metadata = json!({"name": name, "namespace": "default"});
+        json!({"kind": "Endpoints", "metadata": metadata, "subsets": [{"addresses": [{"ip": ip}]}]})
+    };
+    let mut story = Story::exact();
+    for stream in ["endpoints", "endpointslices"] {
+        for (name, ip, version) in
+            [("front", "1", 50), ("inner", "1", 50), ("front", "2", 51), ("inner", "2", 51)]
+        {
+            story.see_version(100, Verb::Modified, stream, of(name, ip), version);
+        }
+        // A watch that goes on from 51 is told of both again.
+        story.see_version(200, Verb::Modified, stream, of("front", "2"), 51);
+        story.see_version(200, Verb::Modified, stream, of("inner", "2"), 51);
+    }
+    silent(&story);
+    let mut falls = story.clone();
+    falls.see_version(300, Verb::Modified, "endpoints", of("third", "2"), 50);
+    one(&falls, "resourceVersion never goes back: endpoints \"third\" has resourceVersion 50 after 51");
+    let mut other = story;
+    other.see_version(300, Verb::Modified, "endpointslices", of("front", "3"), 51);
+    one(&other, "resourceVersion never goes back: endpointslices \"front\" has resourceVersion 51 after 51");
+
+    let mut stored = Story::exact();
+    stored.see_version(100, Verb::Added, "configmaps", of("front", "1"), 50);
+    silent(&stored);
+    stored.see_version(100, Verb::Added, "configmaps", of("inner", "1"), 50);
+    one(&stored, "resourceVersion never goes back: configmaps \"inner\" has resourceVersion 50 after 50");
+}
+
+#[test]
 fn transitions_move_only_with_status() {
     let node = |status: &str, since: &str| json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"conditions": [{"type": "Ready", "status": status, "lastTransitionTime": since}]}});
     let mut story = Story::exact();

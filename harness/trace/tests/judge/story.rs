@@ -22,6 +22,7 @@ pub fn scenario(steps: &str) -> Scenario {
 }
 
 /// A history in the making.
+#[derive(Clone)]
 pub struct Story {
     pub history: History,
     next_version: u64,
