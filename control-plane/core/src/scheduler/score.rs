@@ -93,9 +93,12 @@ impl Score {
     /// The score in thousandths, rounded down: for logs, never for choices.
     #[must_use]
     pub fn per_mille(&self) -> u128 {
-        let weights: u128 = self.0.iter().map(|(weight, _)| u128::from(*weight)).sum();
+        let weights: u128 = self.0.iter().map(|(weight, _)| u128::from(*weight)).sum::<u128>().max(1);
         let whole = |(weight, share): &(u32, Share)| u128::from(*weight) * share.per_mille();
-        self.0.iter().map(whole).sum::<u128>() / weights.max(1)
+        // Each share lost less than one thousandth, so their mean did too.
+        let least = self.0.iter().map(whole).sum::<u128>() / weights;
+        let more = self.denominator().times(&Wide::from(weights)).times(&Wide::from(least + 1));
+        if more <= self.numerator().times(&Wide::from(1000)) { least + 1 } else { least }
     }
 
     /// Numerator of the sum of the shares, over [`Score::denominator`].
@@ -243,6 +246,8 @@ mod tests {
         }
         assert_eq!(score(&[(1, 2), (1, 4)]).per_mille(), 375);
         assert_eq!(Score::mean_of(Vec::new()).per_mille(), 0);
+        // two fractions of a thousandth together are one; 999.98 and 714.28 of them are 857.13 in the mean
+        assert_eq!(score(&[(65_535, 65_536), (5, 7)]).per_mille(), 857);
     }
 
     proptest! {
