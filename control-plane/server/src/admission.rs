@@ -8,6 +8,7 @@ use control_plane_api::{ApiError, Kind, strategy};
 use control_plane_core::Snapshot;
 use serde_json::Value;
 
+use crate::auth::node::{Named, names_any};
 use crate::config::{Admission, Config, Controller};
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -39,6 +40,9 @@ pub fn admit(config: &Config, snapshot: &Snapshot, kind: &Kind, object: &mut Val
     if kind.resource != "pods" || config.disable_admission.contains(&Admission::ServiceAccount) {
         return Ok(());
     }
+    if strategy::is_mirror(object) {
+        return admit_mirror(kind, object);
+    }
     strategy::admit_service_account(object);
     let namespace = text(object, "/metadata/namespace");
     let account = text(object, "/spec/serviceAccountName");
@@ -46,6 +50,29 @@ pub fn admit(config: &Config, snapshot: &Snapshot, kind: &Kind, object: &mut Val
         return Err(strategy::service_account_missing(namespace, account, text(object, "/metadata/name")));
     }
     Ok(())
+}
+
+/// Leaves a mirror pod as its kubelet wrote it, which would take it for another if it were changed; what it stands for runs
+/// without this API, and so without accounts and secrets.
+fn admit_mirror(kind: &Kind, pod: &Value) -> Result<(), ApiError> {
+    let list = |object: &Value, pointer: &str| {
+        object.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let volumes = list(pod, "/spec/volumes");
+    let mut projected = volumes.iter().flat_map(|volume| list(volume, "/projected/sources"));
+    let why = if ["/spec/serviceAccountName", "/spec/serviceAccount"]
+        .iter()
+        .any(|field| !text(pod, field).is_empty())
+    {
+        "a mirror pod may not reference service accounts"
+    } else if names_any(pod, Named::Secret, |_| true) {
+        "a mirror pod may not reference secrets"
+    } else if projected.any(|source| !source["serviceAccountToken"].is_null()) {
+        "a mirror pod may not use ServiceAccountToken volume projections"
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::forbidden(kind.group, kind.plural, text(pod, "/metadata/name"), why))
 }
 
 /// What of a Job's spec only Kubernetes' own job controller does. Each is immutable, so that creation is the place to refuse it.
@@ -102,6 +129,28 @@ mod tests {
         check(&Config::default(), &[("serviceaccounts", account)], false);
         let off = Config { disable_admission: [Admission::ServiceAccount].into(), ..Config::default() };
         check(&off, &[], false);
+    }
+
+    #[test]
+    fn a_mirror_pod_is_left_as_it_is_and_has_no_account() {
+        let kind = kinds::by_resource("pods").unwrap();
+        let check = |spec: Value, refused: Option<&str>| {
+            let annotations = json!({"kubernetes.io/config.mirror": "x"});
+            let sent = json!({"metadata": {"name": "p", "namespace": "ns", "annotations": annotations}, "spec": spec});
+            let mut pod = sent.clone();
+            let admitted = admit(&Config::default(), &snapshot(&[]), kind, &mut pod);
+            assert_eq!(pod, sent);
+            let expected =
+                refused.map(|why| (403, format!("pods \"p\" is forbidden: a mirror pod may not {why}")));
+            assert_eq!(admitted.err().map(|error| (error.code, error.message)), expected);
+        };
+        check(json!({"nodeName": "a", "volumes": [{"name": "v", "emptyDir": {}}]}), None);
+        check(json!({"serviceAccountName": "default"}), Some("reference service accounts"));
+        check(json!({"serviceAccount": "default"}), Some("reference service accounts"));
+        check(json!({"imagePullSecrets": [{"name": "s"}]}), Some("reference secrets"));
+        let token =
+            json!({"volumes": [{"name": "v", "projected": {"sources": [{"serviceAccountToken": {}}]}}]});
+        check(token, Some("use ServiceAccountToken volume projections"));
     }
 
     #[test]

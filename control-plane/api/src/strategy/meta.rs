@@ -158,6 +158,11 @@ fn validate_owners(object: &Value, causes: &mut Vec<Cause>) {
                 causes.push(Cause::invalid(format!("metadata.ownerReferences.{field}"), &json!(""), &why));
             }
         }
+        // Events come and go by themselves, and are no owners.
+        if (json::text(owner, &["apiVersion"]), json::text(owner, &["kind"])) == ("v1", "Event") {
+            let why = "/v1, Kind=Event is disallowed from being an owner";
+            causes.push(Cause::invalid("metadata.ownerReferences", owner, why));
+        }
         if json::flag(owner, &["controller"]) {
             let name = json::text(owner, &["name"]);
             if let Some(first) = controller {

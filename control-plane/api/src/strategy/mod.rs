@@ -30,7 +30,7 @@ use crate::json;
 use crate::kinds::Kind;
 use crate::status::{ApiError, Cause};
 
-pub use pod::{admit_service_account, service_account_missing};
+pub use pod::{admit_service_account, is_mirror, service_account_missing};
 pub use priority::{admit_default_class, system_classes};
 pub use service::allocate as allocate_for_service;
 

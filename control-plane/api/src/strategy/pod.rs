@@ -9,6 +9,9 @@ use crate::kinds::Kind;
 use crate::status::{ApiError, Cause, quote};
 use crate::typed::stamp;
 
+/// Marks a pod that mirrors one which a kubelet runs of its own accord.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
 const MAY_CHANGE: &str = "pod updates may not change fields other than \
     `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
     additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
@@ -40,9 +43,20 @@ pub(super) fn create(object: &mut Value, identity: &Identity<'_>, context: &Cont
     Ok(())
 }
 
+/// The annotation of a pod that mirrors one which a kubelet runs of its own accord.
+fn mirror(pod: &Value) -> Option<&Value> {
+    json::at(pod, &["metadata", "annotations", MIRROR])
+}
+
+/// Whether a pod mirrors one which a kubelet runs of its own accord.
+pub fn is_mirror(pod: &Value) -> bool {
+    mirror(pod).is_some()
+}
+
 /// Checks a new pod.
 pub(super) fn validate(kind: &Kind, object: &Value, context: &Context, causes: &mut Vec<Cause>) {
     meta::validate(kind, object, meta::name_check(kind), causes);
+    validate_mirror(object, causes);
     pod_spec::validate(object.get("spec").unwrap_or(&Value::Null), "spec", context.dialect, causes);
     if !json::text(object, &["spec", "nodeName"]).is_empty()
         && !json::list(object, &["spec", "schedulingGates"]).is_empty()
@@ -52,6 +66,30 @@ pub(super) fn validate(kind: &Kind, object: &Value, context: &Context, causes: &
             "cannot be set until all schedulingGates have been cleared",
         ));
     }
+}
+
+/// A mirror pod is on the node whose kubelet runs what it mirrors.
+fn validate_mirror(pod: &Value, causes: &mut Vec<Cause>) {
+    if let Some(value) = mirror(pod)
+        && json::text(pod, &["spec", "nodeName"]).is_empty()
+    {
+        let why = "must set spec.nodeName if mirror pod annotation is set";
+        causes.push(Cause::invalid(mirror_field(), value, why));
+    }
+}
+
+/// No pod becomes a mirror pod, or ceases to be that one.
+fn validate_mirror_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let why = match (mirror(old), mirror(new)) {
+        (None, Some(_)) => "may not add mirror pod annotation",
+        (Some(old), new) if new != Some(old) => "may not remove or update mirror pod annotation",
+        (Some(_) | None, _) => return,
+    };
+    causes.push(Cause::forbidden(mirror_field(), why));
+}
+
+fn mirror_field() -> String {
+    format!("metadata.annotations[{MIRROR}]")
 }
 
 /// Fills in an update as a new pod is filled in, so that the manifest it was made from changes nothing.
@@ -79,6 +117,7 @@ pub(super) fn validate_update(
 ) {
     meta::validate_update(old, new, causes);
     validate(kind, new, context, causes);
+    validate_mirror_update(old, new, causes);
     let (before, after) = (&old["spec"], &new["spec"]);
     for list in ["containers", "initContainers"] {
         let (have, want) = (json::list(before, &[list]), json::list(after, &[list]));
@@ -241,6 +280,7 @@ pub(super) fn status_update(old: &Value, new: &mut Value) {
 
 /// Checks a write of a pod's status.
 pub(super) fn validate_status(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    validate_mirror_update(old, new, causes);
     let phase = json::text(new, &["status", "phase"]);
     if !matches!(phase, "" | "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown") {
         let known = ["Pending", "Running", "Succeeded", "Failed", "Unknown"];

@@ -182,6 +182,33 @@ fn service_accounts() {
 }
 
 #[test]
+fn a_pod_stays_the_mirror_pod_that_it_is_or_is_not() {
+    const FIELD: &str = "Pod \"p\" is invalid: metadata.annotations[kubernetes.io/config.mirror]";
+    let annotated =
+        |value: Value| json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": value}}});
+    let free = changed(&pod(), annotated(json!("x")));
+    let nowhere =
+        format!("{FIELD}: Invalid value: \"x\": must set spec.nodeName if mirror pod annotation is set");
+    refused(Dialect::Kube32, "pods", free.clone(), 422, &nowhere);
+    let mirror = create("pods", changed(&free, json!({"spec": {"nodeName": "a"}}))).unwrap();
+    let ordinary = create("pods", changed(&pod(), json!({"spec": {"nodeName": "a"}}))).unwrap();
+    let other = json!({"metadata": {"annotations": {"other": "y"}}});
+    assert!(update("pods", &mirror, other.clone()).is_ok() && update("pods", &ordinary, other).is_ok());
+
+    let added = format!("{FIELD}: Forbidden: may not add mirror pod annotation");
+    let lost = format!("{FIELD}: Forbidden: may not remove or update mirror pod annotation");
+    for (old, value, message) in
+        [(&ordinary, json!("x"), &added), (&mirror, json!("y"), &lost), (&mirror, Value::Null, &lost)]
+    {
+        update_refused("pods", old, annotated(value.clone()), message);
+        // The metadata of a status are stored too.
+        let status = changed(old, annotated(value));
+        let error = prepare_status_update(kind("pods"), old, status, &context(Dialect::Kube32)).unwrap_err();
+        assert_eq!((error.code, &error.message), (422, message));
+    }
+}
+
+#[test]
 fn priorities_come_from_classes() {
     let urgent = changed(&pod(), json!({"spec": {"priorityClassName": "system-node-critical"}}));
     assert_eq!(create("pods", urgent).unwrap()["spec"]["priority"], 2_000_001_000);
@@ -466,6 +493,12 @@ fn finalizers_and_owners_are_checked() {
         (
             json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "n", "uid": ""}]}),
             "Pod \"p\" is invalid: metadata.ownerReferences.uid: Invalid value: \"\": uid must not be empty",
+        ),
+        (
+            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "n", "uid": "u"}]}),
+            "Pod \"p\" is invalid: metadata.ownerReferences: Invalid value: \
+             {\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"n\",\"uid\":\"u\"}: /v1, Kind=Event is disallowed from \
+             being an owner",
         ),
     ];
     for (meta, message) in cases {

@@ -9,6 +9,7 @@ mod references;
 mod restriction;
 
 pub use self::authorize::decide;
+pub use self::references::{Named, names_any};
 pub use self::restriction::check_write;
 
 /// The namespace of the boards' leases.

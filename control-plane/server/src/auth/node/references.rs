@@ -19,7 +19,14 @@ fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
 
 /// Whether a pod names such an object of its namespace.
 pub fn names(pod: &Value, what: Named, name: &str) -> bool {
-    let is = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str) == Some(name);
+    names_any(pod, what, |one| one == name)
+}
+
+/// Whether a pod names such an object of its namespace that `wanted` wants.
+pub fn names_any(pod: &Value, what: Named, wanted: impl Fn(&str) -> bool) -> bool {
+    let is = |object: &Value, pointer: &str| {
+        object.pointer(pointer).and_then(Value::as_str).is_some_and(|name| !name.is_empty() && wanted(name))
+    };
     let (volume, projected, environment, everything) = match what {
         Named::Secret => {
             ("/secret/secretName", "/secret/name", "/valueFrom/secretKeyRef/name", "/secretRef/name")

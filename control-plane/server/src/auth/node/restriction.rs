@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control_plane_api::{ApiError, Kind};
+use control_plane_api::{ApiError, Kind, strategy};
 use serde_json::Value;
 
 use super::LEASES;
@@ -24,7 +24,6 @@ const OWN_LABELS: &[&str] = &[
     "topology.kubernetes.io/zone",
 ];
 const RESTRICTED: &str = "node-restriction.kubernetes.io";
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -113,9 +112,9 @@ pub fn check_write(
             Ok(())
         }
         ("pods", None) if action == Action::Create => {
-            if new.is_none_or(|new| new["metadata"]["annotations"].get(MIRROR).is_none()) {
+            if new.is_none_or(|new| !strategy::is_mirror(new)) {
                 return refuse(format!(
-                    "pod does not have \"{MIRROR}\" annotation, node \"{node}\" can only create mirror pods"
+                    "pod does not have \"kubernetes.io/config.mirror\" annotation, node \"{node}\" can only create mirror pods"
                 ));
             }
             if text(object, "/spec/nodeName") != node {
@@ -123,8 +122,9 @@ pub fn check_write(
                     "node \"{node}\" can only create pods with spec.nodeName set to itself"
                 ));
             }
-            // The service account's admission gives every pod one, and boards have no pods of their own making.
-            refuse(format!("node \"{node}\" can not create pods that reference a service account"))
+            refuse(format!(
+                "node \"{node}\" can not create mirror pods: boards run no pods but those bound to them"
+            ))
         }
         ("pods", Some("status")) if text(object, "/spec/nodeName") != node => refuse(format!(
             "node \"{node}\" can only update pod status for pods with spec.nodeName set to itself"
@@ -266,6 +266,14 @@ mod tests {
         check(Action::Patch, "nodes/status", node(label, "1"), node(label, "2"), changed);
         check(Action::Patch, "nodes", node(label, "1"), node(label, "1"), None);
         check(Action::Create, "pods", None, pod("a", false), Some("can only create mirror pods"));
+        let mirror = |node: &str| {
+            let mut pod = pod(node, false).unwrap();
+            pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
+            Some(pod)
+        };
+        let own = Some("can only create pods with spec.nodeName set to itself");
+        check(Action::Create, "pods", None, mirror("b"), own);
+        check(Action::Create, "pods", None, mirror("a"), Some("can not create mirror pods"));
         let mut relabelled = pod("a", false).unwrap();
         relabelled["metadata"]["labels"] = json!({"app": "other"});
         check(Action::Patch, "pods/status", pod("a", false), Some(relabelled), Some("cannot update labels"));
