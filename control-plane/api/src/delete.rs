@@ -12,6 +12,7 @@ use crate::kinds::Kind;
 use crate::options::dry_run_cause;
 use crate::schema;
 use crate::status::{ApiError, Cause};
+use crate::strconv;
 use crate::typed::{self, stamp};
 
 const ORPHAN: &str = "orphan";
@@ -145,15 +146,7 @@ fn from_query(query: &[(String, String)]) -> Result<Value, ApiError> {
                 values
             }
             "propagationPolicy" if !text.is_empty() => json!(text),
-            "gracePeriodSeconds" => match text.parse::<i64>() {
-                Ok(seconds) => json!(seconds),
-                Err(_) => {
-                    let text = crate::status::quote(text);
-                    return Err(ApiError::bad_request(format!(
-                        "strconv.ParseInt: parsing {text}: invalid syntax"
-                    )));
-                }
-            },
+            "gracePeriodSeconds" => json!(strconv::parse_int(text).map_err(ApiError::bad_request)?),
             "orphanDependents" => json!(!matches!(text.to_lowercase().as_str(), "false" | "0")),
             _ => continue,
         };

@@ -18,6 +18,7 @@ pub mod scale;
 mod schema;
 pub mod status;
 pub mod strategy;
+pub mod strconv;
 pub mod table;
 mod typed;
 pub mod views;

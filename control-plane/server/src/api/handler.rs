@@ -72,6 +72,14 @@ pub async fn dispatch(
         seen.path = route.label();
         return Err(error.clone());
     }
+    // Before it counts who asks, as in Kubernetes, and not of what takes its time: watches, logs.
+    let lasting = seen.target.as_ref().is_some_and(|(target, action)| {
+        *action == Action::Watch || target.subresource.as_deref() == Some("log")
+    });
+    if !lasting && let Err(error) = query::check_timeout(&query) {
+        seen.path = route.label();
+        return Err(error);
+    }
     let user = user?;
     seen.dry_run = query::get(&query, "dryRun").is_some_and(|value| !value.is_empty());
     let call = Call { user, head, query };

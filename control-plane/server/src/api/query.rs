@@ -1,6 +1,6 @@
 //! Query parameters: decoding, and the options of lists and watches with Kubernetes' rules on how they combine.
 
-use control_plane_api::{ApiError, status::Cause};
+use control_plane_api::{ApiError, status::Cause, strconv};
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
@@ -60,12 +60,19 @@ pub fn pretty(query: &Query, headers: &HeaderMap) -> bool {
 }
 
 fn integer(query: &Query, key: &str) -> Result<Option<i64>, ApiError> {
-    match get(query, key) {
-        None | Some("") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
-        }),
-    }
+    get(query, key).map(strconv::parse_int).transpose().map_err(ApiError::bad_request)
+}
+
+/// Checks `timeout`, which kubectl sends with `--request-timeout`. What a client says here is held against Go's grammar and not
+/// waited for: it hangs up by itself.
+///
+/// # Errors
+/// 400 for what is no duration.
+pub fn check_timeout(query: &Query) -> Result<(), ApiError> {
+    let given = get(query, "timeout").filter(|timeout| !timeout.is_empty());
+    given
+        .map_or(Ok(()), strconv::check_duration)
+        .map_err(|why| ApiError::bad_request(format!("invalid timeout specified in the request URL - {why}")))
 }
 
 /// Reads a `resourceVersion`: absent and empty are nothing.
@@ -75,12 +82,9 @@ fn integer(query: &Query, key: &str) -> Result<Option<i64>, ApiError> {
 pub fn version(query: &Query) -> Result<Option<u64>, ApiError> {
     match get(query, "resourceVersion") {
         None | Some("") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            let why = "invalid syntax";
-            let message = format!(
-                "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": {why}"
-            );
-            ApiError::plain(500, message)
+        Some(text) => strconv::parse_uint(text).map(Some).map_err(|why| {
+            let cause = Cause::invalid("", &text.into(), &why);
+            ApiError::plain(500, format!("resourceVersion: {}", cause.message))
         }),
     }
 }
@@ -263,6 +267,8 @@ mod tests {
             assert!(error.message.contains(words), "{text}: {}", error.message);
         };
         check("limit=abc", 400, "strconv.ParseInt: parsing \"abc\": invalid syntax");
+        check("limit=", 400, "strconv.ParseInt: parsing \"\": invalid syntax");
+        check("limit=9223372036854775808", 400, "value out of range");
         check("resourceVersion=abc", 500, "resourceVersion: Invalid value: \"abc\"");
         check("resourceVersionMatch=Exact", 422, UNSET);
         check(
