@@ -14,7 +14,7 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use control_plane_api::ApiError;
 use http::header::{CONNECTION, CONTENT_LENGTH};
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -32,7 +32,8 @@ use crate::clock::within;
 use crate::observe::{Metrics, Origin};
 use crate::tls::Peer;
 
-/// The head of a request, in bytes; more is 431.
+/// The head of a request, in bytes; more is 431. The library's own limit is on what it has read before a head is complete: it lets
+/// none of this length fail, and by the luck of how the bytes arrive lets longer ones pass.
 const MAX_HEAD: usize = 64 * 1024;
 /// So much of a body that is too large is taken and thrown away, so that its sender gets to read the answer.
 const MAX_WASTE: usize = 64 * 1024 * 1024;
@@ -91,7 +92,11 @@ pub async fn connection(
         // Before anything is waited for: the library looks for the end of the input right after this.
         busy.begin();
         async move {
-            let answer = answer(&visit, request).await;
+            let answer = if head_length(&request) > MAX_HEAD {
+                too_large(&visit)
+            } else {
+                answer(&visit, request).await
+            };
             busy.end();
             Ok::<_, Infallible>(answer)
         }
@@ -121,6 +126,27 @@ pub async fn connection(
         visit.cut(reason);
         tracing::debug!(from = %visit.from, %error, "a connection ended early");
     }
+}
+
+/// The bytes of a request's head as it was sent, but for the white space around values, of which nothing is kept.
+fn head_length<B>(request: &Request<B>) -> usize {
+    let uri = request.uri();
+    let scheme = uri.scheme_str().map_or(0, |scheme| scheme.len() + "://".len());
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    let path = uri.path_and_query().map_or(0, |path| path.as_str().len());
+    let line = request.method().as_str().len() + scheme + authority + path + "  HTTP/1.1\r\n".len();
+    let headers =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + headers.sum::<usize>() + "\r\n".len()
+}
+
+/// The answer to a head that is too large, the same as the library's own.
+fn too_large(visit: &Visit) -> Response<Body> {
+    visit.cut("head_too_large");
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Takes the whole body first, within limits, so that no handler waits for a slow client.

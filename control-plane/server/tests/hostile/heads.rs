@@ -1,8 +1,10 @@
 //! Heads that are too long, too many, or no HTTP; methods and paths that nobody serves.
 
+use std::io::Write;
+
 use serde_json::json;
 
-use crate::client::{MAPS, Server, code, status};
+use crate::client::{MAPS, Server, code, rest, status};
 
 #[test]
 fn heads_that_are_too_large_are_431_and_nonsense_is_400() {
@@ -30,6 +32,43 @@ fn heads_that_are_too_large_are_431_and_nonsense_is_400() {
     // A head may be long within reason.
     let token = format!("authorization: Bearer {}\r\n", "t".repeat(16_000));
     assert_eq!(code(&server.request("GET", "/livez", &token, b"")), 200);
+    server.is_well();
+}
+
+#[test]
+fn a_head_may_have_64_kib_and_not_a_byte_more() {
+    let server = Server::start();
+    let (begin, end) = ("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ", "\r\n\r\n");
+    let whole = |length: usize| format!("{begin}{}{end}", "y".repeat(length - begin.len() - end.len()));
+    let pieces = |length: usize, size: usize| {
+        let mut stream = server.connect();
+        stream.set_nodelay(true).unwrap();
+        // What is refused early may be closed while it is still being written to.
+        drop(whole(length).as_bytes().chunks(size).try_for_each(|piece| stream.write_all(piece)));
+        rest(&mut stream)
+    };
+    let mut refused = 0.0;
+    for (length, expected) in [
+        (1_000, 200),
+        (64_000, 200),
+        (65_535, 200),
+        (65_536, 200),
+        (65_537, 431),
+        (66_000, 431),
+        (70_000, 431),
+        (75_000, 431),
+        (80_000, 431),
+        (100_000, 431),
+        (131_072, 431),
+        (200_000, 431),
+    ] {
+        for size in [length, 30_000, 1_460] {
+            assert_eq!(code(&pieces(length, size)), expected, "{length} bytes, {size} at a time");
+            refused += f64::from(u8::from(expected == 431));
+        }
+    }
+    let cut = server.metric("rigor_connections_cut_total", "head_too_large");
+    assert!((cut - refused).abs() < 0.5, "{cut}, not {refused}");
     server.is_well();
 }
 
