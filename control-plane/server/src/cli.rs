@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use control_plane::config::{
-    Admission, AuditLevel, BadValue, Config, Controllers, Dialect, Etcd, LogFormat, NamedProfile,
+    Admission, AuditLevel, BadValue, Config, Controller, Controllers, Dialect, Etcd, LogFormat, NamedProfile,
     SchedulerProfile, StoreKind, Timing, address, dialect, duration,
 };
 use control_plane::explain::Output;
@@ -138,18 +138,17 @@ pub struct Serve {
     /// Also places the pods of this schedulerName, by this profile; may be given several times.
     #[arg(long, value_name = "NAME=PROFILE")]
     scheduler_profile: Vec<NamedProfile>,
-    /// Controllers to run, by name; * is all of them and -NAME leaves one out. Known: scheduler, node-lifecycle, deployment,
-    /// daemonset, job, endpoints, serviceaccount, pod-garbage, garbage, namespace.
-    #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
+    // Their names are those of the type.
+    #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true, help = controllers())]
     controllers: Controllers,
-    /// Admission plugins to switch off: ServiceAccount, DefaultTolerationSeconds, NodeRestriction.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help = plugins())]
     disable_admission: Vec<Admission>,
     /// How the log on standard error is written: text or json. The variable CONTROL_PLANE_LOG chooses what is said
     /// (info; debug shows every request).
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// Append an audit.k8s.io/v1 event for each request to this file, - for standard output. SIGHUP opens it again.
+    /// Append an audit.k8s.io/v1 event for each request to this file, - for standard output (the line that says where it
+    /// serves then goes to standard error). SIGHUP opens it again.
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,
     /// How much of each request is audited: none, metadata, request or request-response. Bodies of Secrets and tokens
@@ -178,6 +177,19 @@ pub struct Serve {
     /// 410 and lists again.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_HISTORY)]
     watch_history: usize,
+}
+
+/// The help of `--controllers`.
+fn controllers() -> String {
+    let known = Controller::names();
+    format!(
+        "Controllers to run, by name; * is all of them, -NAME leaves one out and none is none. Known: {known}"
+    )
+}
+
+/// The help of `--disable-admission`.
+fn plugins() -> String {
+    format!("Admission plugins to switch off: {}", Admission::names())
 }
 
 impl Serve {

@@ -3,22 +3,23 @@
 //! Exit codes: 0 after SIGTERM or SIGINT, 2 for anything that a person has to put right first.
 
 mod connection;
+mod door;
 mod halves;
 mod limits;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
 
-use self::connection::{Visit, connection, prepare};
+use self::door::{Door, accept};
 use self::limits::{BodyRoom, Peers};
 use crate::auth::accounts::{Issuer, Keys};
 use crate::auth::{Credentials, Secrets, Tokens};
@@ -27,16 +28,12 @@ use crate::config::{Config, Controller, Etcd, StoreKind};
 use crate::control_plane::{ControlPlane, Elected};
 use crate::kubeconfig;
 use crate::leadership::Candidate;
-use crate::observe::audit::{AuditFile, AuditLevel};
+use crate::observe::audit::{AuditFile, AuditLevel, STDOUT};
 use crate::observe::start_log;
 use crate::random::Random;
 use crate::store::{EtcdStore, MemoryStore, RedbStore, Store, TlsFiles};
-use crate::tls::{self, Clients, Peer};
+use crate::tls;
 
-/// A client has so long for a TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// After a connection that could not be accepted, the next one is waited for so long at least.
-const PAUSE: Duration = Duration::from_millis(50);
 /// At the end, answers under way have so long.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -147,9 +144,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         authority: identity.as_ref().and_then(|identity| identity.authority.as_ref()),
     };
     kubeconfig::write_all(&config, &tokens, &server)?;
-    let mut out = std::io::stdout();
-    // Whoever started us may have closed our output; that is no reason to end.
-    drop(out.write_all(said.as_bytes()).and_then(|()| out.flush()));
+    say(&said, config.audit_log_path.as_deref());
 
     loop {
         tokio::select! {
@@ -184,6 +179,17 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         let _: Option<()> = within(GRACE, audit.drained()).await;
     }
     Ok(())
+}
+
+/// Says where it serves: on standard output, or where that is the audit log, whose readers want nothing else there, beside the log.
+fn say(text: &str, audit_log: Option<&Path>) {
+    // Whoever started us may have closed our output; that is no reason to end.
+    drop(if audit_log == Some(Path::new(STDOUT)) {
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        let mut out = std::io::stdout();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    });
 }
 
 /// An address at which this machine reaches a listener: one on all addresses is on loopback too.
@@ -295,108 +301,6 @@ async fn reconcile(plane: ControlPlane, clock: Arc<SystemClock>, mut ended: watc
             () = changed => {}
             () = due => {}
         }
-    }
-}
-
-/// What a connection goes through first.
-struct Door {
-    tls: Option<(TlsAcceptor, Clients)>,
-    clock: Arc<dyn Clock>,
-    peers: Arc<Peers>,
-    bodies: BodyRoom,
-    patience: Duration,
-    plane: ControlPlane,
-}
-
-impl Door {
-    /// Lets a connection in: shakes hands where there is TLS, and serves its requests.
-    async fn enter(
-        &self,
-        stream: TcpStream,
-        from: SocketAddr,
-        router: axum::Router,
-        ended: watch::Receiver<bool>,
-    ) {
-        let metrics = Arc::clone(self.plane.metrics());
-        let Some(_place) = self.peers.enter(from.ip()) else {
-            metrics.connections_refused.with_label_values(&["peer_has_half"]).inc();
-            return;
-        };
-        prepare(&stream, self.patience);
-        let visit = Visit { from, router, metrics, bodies: self.bodies.clone(), patience: self.patience };
-        let Some((acceptor, clients)) = &self.tls else {
-            return connection(stream, Peer::None, visit, ended).await;
-        };
-        let stream = match within(HANDSHAKE, acceptor.accept(stream)).await {
-            Some(Ok(stream)) => stream,
-            Some(Err(error)) => {
-                tracing::info!(%from, %error, "a TLS handshake failed");
-                return;
-            }
-            None => {
-                tracing::info!(%from, "a TLS handshake took too long");
-                return;
-            }
-        };
-        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        let peer = clients.judge(chain, self.clock.wall());
-        if let Peer::Refused(why) = &peer {
-            tracing::warn!(%from, "a client's certificate was refused: {why}");
-        }
-        connection(stream, peer, visit, ended).await;
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    door: Arc<Door>,
-    room: Arc<Semaphore>,
-    mut ended: watch::Receiver<bool>,
-) {
-    let router = door.plane.router();
-    let open = door.plane.metrics().connections.clone();
-    loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        let accepted = tokio::select! {
-            biased;
-            () = over(&mut ended) => {
-                drop(place);
-                return std::future::pending().await;
-            }
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, from)) => {
-                let (door, router, ended) = (Arc::clone(&door), router.clone(), ended.clone());
-                let open = open.clone();
-                tokio::spawn(async move {
-                    let open = Counted::one_more(open);
-                    door.enter(stream, from, router, ended).await;
-                    drop((place, open));
-                });
-            }
-            // Out of file descriptors, or a client that gave up: the next one may do better.
-            Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                let _: Option<()> = within(PAUSE, std::future::pending()).await;
-            }
-        }
-    }
-}
-
-/// One more on a gauge, until it is dropped.
-struct Counted(prometheus::IntGauge);
-
-impl Counted {
-    fn one_more(gauge: prometheus::IntGauge) -> Self {
-        gauge.inc();
-        Self(gauge)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }
 

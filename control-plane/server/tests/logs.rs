@@ -145,9 +145,12 @@ fn the_audit_log_has_the_line_of_every_answer_and_moves_on_hangup() {
 fn the_audit_log_can_be_standard_output_and_a_full_disk_stops_no_request() {
     let dir = tempfile::tempdir().unwrap();
     let mut process = start(dir.path(), &["--audit-log-path", "-", "--audit-level", "request"]);
-    ask(&process, "GET", "/version", "", "");
-    let event: Value = serde_json::from_str(&process.line()).unwrap();
-    assert_eq!((&event["kind"], &event["requestURI"]), (&json!("Event"), &json!("/version")));
+    // From the first line on there is nothing else: where it serves is said on standard error.
+    for path in ["/version", "/livez"] {
+        ask(&process, "GET", path, "", "");
+        let event: Value = serde_json::from_str(&process.line()).unwrap();
+        assert_eq!((&event["kind"], &event["requestURI"]), (&json!("Event"), &json!(path)));
+    }
     drop(process);
     let process = start(dir.path(), &["--audit-log-path", "/dev/full"]);
     let bearer = format!("Bearer {TOKEN}");

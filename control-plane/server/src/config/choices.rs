@@ -4,6 +4,21 @@ use std::str::FromStr;
 
 use super::{BadValue, Dialect};
 
+/// The value that stands for a word.
+///
+/// # Errors
+/// [`BadValue`] with the words that there are, for a `what` that is none of them.
+pub(crate) fn choose<T: Copy>(what: &str, text: &str, known: &[(&str, T)]) -> Result<T, BadValue> {
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        let words = match words.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+            words => words.join(""),
+        };
+        BadValue(format!("unknown {what} `{text}`: use {words}"))
+    })
+}
+
 /// `--store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
@@ -19,12 +34,7 @@ impl FromStr for StoreKind {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "memory" => Ok(Self::Memory),
-            "redb" => Ok(Self::Redb),
-            "etcd" => Ok(Self::Etcd),
-            other => Err(BadValue(format!("unknown store `{other}`: use memory, redb or etcd"))),
-        }
+        choose("store", text, &[("memory", Self::Memory), ("redb", Self::Redb), ("etcd", Self::Etcd)])
     }
 }
 
@@ -33,11 +43,7 @@ impl FromStr for StoreKind {
 /// # Errors
 /// [`BadValue`] for an unknown name.
 pub fn dialect(text: &str) -> Result<Dialect, BadValue> {
-    match text {
-        "kube32" => Ok(Dialect::Kube32),
-        "kubernetes" => Ok(Dialect::Kubernetes),
-        other => Err(BadValue(format!("unknown dialect `{other}`: use kube32 or kubernetes"))),
-    }
+    choose("dialect", text, &[("kube32", Dialect::Kube32), ("kubernetes", Dialect::Kubernetes)])
 }
 
 /// The rules by which the built-in scheduler decides.
@@ -53,11 +59,7 @@ impl FromStr for SchedulerProfile {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "kube32" => Ok(Self::Kube32),
-            "upstream" => Ok(Self::Upstream),
-            other => Err(BadValue(format!("unknown scheduler profile `{other}`: use kube32 or upstream"))),
-        }
+        choose("scheduler profile", text, &[("kube32", Self::Kube32), ("upstream", Self::Upstream)])
     }
 }
 
@@ -81,5 +83,22 @@ impl FromStr for NamedProfile {
             )));
         };
         Ok(Self { scheduler: scheduler.to_owned(), profile: profile.parse()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_none_are_told_those_that_are() {
+        let check = |known: &[(&str, u8)], words: &str| {
+            let refused = choose("thing", "x", known).unwrap_err().to_string();
+            assert_eq!(refused, format!("unknown thing `x`: use {words}"));
+        };
+        check(&[("a", 1)], "a");
+        check(&[("a", 1), ("b", 2)], "a or b");
+        check(&[("a", 1), ("b", 2), ("c", 3)], "a, b or c");
+        assert_eq!(choose("thing", "b", &[("a", 1), ("b", 2)]), Ok(2));
     }
 }

@@ -12,6 +12,7 @@ mod values;
 pub use control_plane_api::decode::Dialect;
 
 pub(crate) use self::check::is_node_name;
+pub(crate) use self::choices::choose;
 pub use self::choices::{NamedProfile, SchedulerProfile, StoreKind, dialect};
 pub use self::etcd::Etcd;
 pub use self::names::{Admission, Controller, Controllers};

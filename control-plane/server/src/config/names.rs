@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::BadValue;
+use super::{BadValue, choose};
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $what:literal, $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)?) => {
@@ -17,6 +17,11 @@ macro_rules! named {
         impl $name {
             /// Every one, in the order of the documentation.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// All names, for the help of flags.
+            pub fn names() -> String {
+                [$($text),+].join(", ")
+            }
 
             /// The name used in flags.
             pub fn name(self) -> &'static str {
@@ -36,10 +41,7 @@ macro_rules! named {
             type Err = BadValue;
 
             fn from_str(text: &str) -> Result<Self, BadValue> {
-                Self::ALL.iter().copied().find(|known| known.name() == text).ok_or_else(|| {
-                    let known: Vec<&str> = Self::ALL.iter().map(|known| known.name()).collect();
-                    BadValue(format!(concat!("unknown ", $what, " `{}`: known are {}"), text, known.join(", ")))
-                })
+                choose($what, text, &[$(($text, Self::$variant)),+])
             }
         }
     };
@@ -102,8 +104,12 @@ impl Controllers {
 impl FromStr for Controllers {
     type Err = BadValue;
 
-    /// Names separated by commas; `*` is all, `-name` leaves one out wherever it stands. Only exclusions mean all but these.
+    /// Names separated by commas; `*` is all, `-name` leaves one out wherever it stands. Only exclusions mean all but these, and
+    /// `none` alone means none.
     fn from_str(text: &str) -> Result<Self, BadValue> {
+        if text.trim() == "none" {
+            return Ok(Self(BTreeSet::new()));
+        }
         let mut chosen = BTreeSet::new();
         let mut left_out = BTreeSet::new();
         let mut named = false;
@@ -122,8 +128,14 @@ impl FromStr for Controllers {
                 }
             }
         }
-        if !named && !left_out.is_empty() {
-            chosen = Self::all().0;
+        match (named, left_out.is_empty()) {
+            (false, true) => {
+                return Err(BadValue::new(
+                    "--controllers is empty: name some, write `none` to run none, or leave the flag out to run all".into(),
+                ));
+            }
+            (false, false) => chosen = Self::all().0,
+            (true, _) => {}
         }
         Ok(Self(chosen.difference(&left_out).copied().collect()))
     }
@@ -141,13 +153,23 @@ mod tests {
         };
         check("scheduler", &[Controller::Scheduler]);
         check("scheduler, deployment", &[Controller::Scheduler, Controller::Deployment]);
-        check("", &[]);
+        check("none", &[]);
         let without: Vec<Controller> =
             Controller::ALL.iter().copied().filter(|it| *it != Controller::ServiceAccount).collect();
         check("*,-serviceaccount", &without);
         check("-serviceaccount,*", &without);
         check("-serviceaccount", &without);
         assert_eq!("*".parse::<Controllers>(), Ok(Controllers::all()));
+    }
+
+    #[test]
+    fn to_run_no_controllers_is_said_and_not_left_unsaid() {
+        for text in ["", " ", ",", " , "] {
+            let message = text.parse::<Controllers>().unwrap_err().to_string();
+            assert!(message.contains("`none`"), "{text:?}: {message}");
+        }
+        let message = "none,scheduler".parse::<Controllers>().unwrap_err().to_string();
+        assert!(message.contains("unknown controller `none`"), "{message}");
     }
 
     #[test]

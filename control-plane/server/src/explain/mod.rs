@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use crate::config::BadValue;
+use crate::config::{BadValue, choose};
 use crate::serve::fail;
 
 /// The form of an explanation.
@@ -23,11 +23,7 @@ impl FromStr for Output {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            other => Err(BadValue(format!("unknown form `{other}`: use text or json"))),
-        }
+        choose("form", text, &[("text", Self::Text), ("json", Self::Json)])
     }
 }
 

@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt, registry};
 
-use crate::config::BadValue;
+use crate::config::{BadValue, choose};
 
 /// `--log-format`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +27,7 @@ impl FromStr for LogFormat {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            other => Err(BadValue::new(format!("unknown log format `{other}`: use text or json"))),
-        }
+        choose("log format", text, &[("text", Self::Text), ("json", Self::Json)])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 /// The binary with flags that suit a test; more can be added.
 pub fn command(data_dir: &Path) -> Command {
@@ -22,12 +22,21 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it and waits for its line.
+    /// Starts it and waits for its line, which is on standard error where standard output is the audit log.
     pub fn start(mut command: Command) -> Self {
+        let arguments: Vec<_> = command.get_args().collect();
+        let audited = arguments.windows(2).any(|pair| pair == ["--audit-log-path", "-"]);
+        if audited {
+            command.stderr(Stdio::piped());
+        }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
+        let errors = if audited { child.stderr.take() } else { None };
         let mut process = Self { url: String::new(), child, output };
-        let line = process.line();
+        let line = match errors {
+            Some(errors) => said_where(BufReader::new(errors)),
+            None => process.line(),
+        };
         let url =
             line.trim().strip_prefix("control-plane: serving on ").unwrap_or_else(|| panic!("{line:?}"));
         assert!(url.contains("://127.0.0.1:"), "{url}");
@@ -41,6 +50,14 @@ impl Process {
         self.output.read_line(&mut line).unwrap();
         line
     }
+}
+
+/// The line that says where it serves, among those of the log. The others are read as well, so that nobody waits to write them.
+fn said_where(errors: BufReader<ChildStderr>) -> String {
+    let mut lines = errors.lines().map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with("control-plane: ")).unwrap_or_default();
+    std::thread::spawn(move || lines.for_each(drop));
+    line
 }
 
 impl Drop for Process {

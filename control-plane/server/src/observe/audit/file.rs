@@ -38,6 +38,9 @@ enum Order {
     Drain(oneshot::Sender<()>),
 }
 
+/// The path that stands for standard output.
+pub const STDOUT: &str = "-";
+
 /// The sink of `--audit-log-path`.
 #[derive(Debug)]
 pub struct AuditFile {
@@ -114,7 +117,7 @@ enum Output {
 
 impl Output {
     fn open(path: &Path) -> io::Result<Self> {
-        if path == Path::new("-") {
+        if path == Path::new(STDOUT) {
             return Ok(Self::Stdout(io::stdout()));
         }
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(Self::File)

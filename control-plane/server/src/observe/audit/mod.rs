@@ -8,7 +8,7 @@ mod file;
 mod memory;
 
 pub use self::event::{End, Record, Stage};
-pub use self::file::{AuditFile, AuditFileError};
+pub use self::file::{AuditFile, AuditFileError, STDOUT};
 pub use self::memory::AuditMemory;
 
 use std::future::Future;
@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::config::BadValue;
+use crate::config::{BadValue, choose};
 
 /// How much of each request is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,15 +47,13 @@ impl FromStr for AuditLevel {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "none" => Ok(Self::None),
-            "metadata" => Ok(Self::Metadata),
-            "request" => Ok(Self::Request),
-            "request-response" => Ok(Self::RequestResponse),
-            other => Err(BadValue::new(format!(
-                "unknown audit level `{other}`: use none, metadata, request or request-response"
-            ))),
-        }
+        let known = [
+            ("none", Self::None),
+            ("metadata", Self::Metadata),
+            ("request", Self::Request),
+            ("request-response", Self::RequestResponse),
+        ];
+        choose("audit level", text, &known)
     }
 }
 
