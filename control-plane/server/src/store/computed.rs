@@ -10,16 +10,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use control_plane_core::controllers::endpoints::{EndpointsConfig, Index, RESOURCES, SOURCES};
 use control_plane_core::{Key as Place, Object};
 use serde_json::{Value, json};
 
+use super::forward::forward;
 use super::table::{Table, at_revision};
 use super::{
-    Answer, Change, Effect, Entry, Expect, Figures, Key, Listener, Listing, Scope, Signal, Store, StoreError,
-    Turn,
+    Answer, Change, Effect, Entry, Expect, Key, Listener, Listing, Scope, Signal, Store, StoreError, Turn,
 };
 
 /// So often everything is read anew where the store moves on while it is read.
@@ -305,18 +304,6 @@ impl Store for ComputedEndpoints {
         self.store.delete(key, revision)
     }
 
-    fn revision(&self) -> u64 {
-        self.store.revision()
-    }
-
-    fn catch_up(&self) -> Answer<'_, u64> {
-        self.store.catch_up()
-    }
-
-    fn turn(&self, topic: &'static str) -> Turn {
-        self.store.turn(topic)
-    }
-
     fn put_in_turn(&self, key: Key, object: Value, expect: Expect, turn: Turn) -> Answer<'_, Entry> {
         self.store.put_in_turn(key, object, expect, turn)
     }
@@ -330,20 +317,10 @@ impl Store for ComputedEndpoints {
         }
     }
 
-    fn signal(&self) -> &Arc<Signal> {
-        self.store.signal()
-    }
-
     fn listen(&self, resource: &str) -> Listener {
         let [pods, services] = SOURCES;
         self.store.signal().listen_to(&[resource, pods, services])
     }
 
-    fn latency(&self) -> Duration {
-        self.store.latency()
-    }
-
-    fn figures(&self) -> Figures {
-        self.store.figures()
-    }
+    forward!();
 }

@@ -6,6 +6,7 @@
 
 mod computed;
 mod etcd;
+mod forward;
 mod memory;
 mod observed;
 mod redb;
@@ -165,8 +166,8 @@ pub enum StoreError {
         /// The oldest revision that can still be asked for.
         oldest: u64,
     },
-    /// The medium failed; nothing is known to have been written.
-    #[error("the store cannot write: {0}")]
+    /// The medium failed: what was asked for was not read, or is not known to have been written.
+    #[error("the store failed: {0}")]
     Unavailable(String),
     /// The store took the write and its answer was lost: it may have been made, now or a little later. Never tried again
     /// here, so that nothing is made twice; whoever asked has to look.

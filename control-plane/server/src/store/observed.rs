@@ -1,12 +1,12 @@
 //! Any store, with its writes timed and its failures noted where health checks see them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use prometheus::Histogram;
 use serde_json::Value;
 
-use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError, Turn};
+use super::forward::forward;
+use super::{Answer, Change, Entry, Expect, Key, Listing, Scope, Signal, Store, StoreError, Turn};
 use crate::clock::Clock;
 use crate::observe::{Metrics, Vitals};
 
@@ -73,18 +73,6 @@ impl Store for ObservedStore {
         Box::pin(self.timed(&self.deletions, self.store.delete(key, revision)))
     }
 
-    fn revision(&self) -> u64 {
-        self.store.revision()
-    }
-
-    fn catch_up(&self) -> Answer<'_, u64> {
-        self.store.catch_up()
-    }
-
-    fn turn(&self, topic: &'static str) -> Turn {
-        self.store.turn(topic)
-    }
-
     fn put_in_turn(&self, key: Key, object: Value, expect: Expect, turn: Turn) -> Answer<'_, Entry> {
         Box::pin(self.timed(&self.puts, self.store.put_in_turn(key, object, expect, turn)))
     }
@@ -93,19 +81,5 @@ impl Store for ObservedStore {
         self.store.changes(after)
     }
 
-    fn signal(&self) -> &Arc<Signal> {
-        self.store.signal()
-    }
-
-    fn latency(&self) -> Duration {
-        self.store.latency()
-    }
-
-    fn figures(&self) -> Figures {
-        self.store.figures()
-    }
-
-    fn health(&self) -> Result<(), String> {
-        self.store.health()
-    }
+    forward!();
 }

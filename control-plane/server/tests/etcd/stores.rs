@@ -122,7 +122,8 @@ async fn while_etcd_is_down_writes_fail_clearly_and_afterwards_all_goes_on() {
     let refused = store.put(pod("b"), object("b"), Expect::Absent).await.unwrap_err();
     assert!(matches!(refused, StoreError::Unavailable(_) | StoreError::Uncertain(_)), "{refused:?}");
     let unread = store.get(&pod("a")).await.unwrap_err();
-    assert!(unread.to_string().contains("etcd"), "{unread}");
+    let words = unread.to_string();
+    assert!(words.contains("the store failed: ") && words.contains("etcd"), "{words}");
     assert!(store.local(&pod("a")).is_some());
     etcd.restart();
     let kept = store.get(&pod("a")).await;
