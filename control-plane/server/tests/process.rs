@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
+use control_plane::config::{Admission, Controller};
 use support::{Process, command};
 
 /// Runs a command that is expected to end by itself; its code and what it said on standard error.
@@ -236,6 +237,7 @@ fn bad_flags_are_refused_with_a_remedy_and_code_2() {
         }
     };
     check(&["--controllers", "*,-schedular"], &["schedular", "scheduler"]);
+    check(&["--controllers", ""], &["--controllers", "`none`"]);
     check(&["--disable-admission", "Nope"], &["Nope", "ServiceAccount"]);
     check(&["--reconcile-interval", "5"], &["`5` is not a duration", "15s"]);
     check(&["--eviction-timeout", "1500ms"], &["whole seconds"]);
@@ -247,6 +249,38 @@ fn bad_flags_are_refused_with_a_remedy_and_code_2() {
     );
     check(&["--token-auth-file", "/nonexistent"], &["/nonexistent", "--token-auth-file"]);
     check(&["--no-such-flag"], &["--no-such-flag"]);
+}
+
+#[test]
+fn every_flag_stands_in_a_page_and_every_name_in_the_help() {
+    let output = Command::new(env!("CARGO_BIN_EXE_control-plane")).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = fs::read_to_string(root.join("README.md")).unwrap();
+    for page in fs::read_dir(root.join("docs")).unwrap() {
+        pages += &fs::read_to_string(page.unwrap().path()).unwrap();
+    }
+    let words = |text: &str| -> std::collections::BTreeSet<String> {
+        let of_flag = |letter: char| letter == '-' || letter.is_ascii_lowercase();
+        text.split(|letter| !of_flag(letter))
+            .filter(|word| word.starts_with("--"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let documented = words(&pages);
+    let flags = words(&help);
+    assert!(flags.len() > 40, "{flags:?}");
+    // What every program has needs no page.
+    let missing: Vec<_> = flags
+        .difference(&documented)
+        .filter(|flag| !matches!(flag.as_str(), "--help" | "--version"))
+        .collect();
+    assert!(missing.is_empty(), "in no page: {missing:?}");
+    let names = Controller::ALL.iter().map(|it| it.name()).chain(Admission::ALL.iter().map(|it| it.name()));
+    for name in names {
+        assert!(help.contains(name), "{name} is not in the help");
+        assert!(pages.contains(&format!("`{name}`")), "{name} is in no page");
+    }
 }
 
 #[test]

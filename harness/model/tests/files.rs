@@ -10,6 +10,7 @@ use rigor_model::{Rig, Scenario, Verb};
 
 const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
 const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
+const RIGS: &str = include_str!("../../../docs/rigs.md");
 
 fn catalogue() -> Catalogue {
     Catalogue::parse("suites/requirements.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
@@ -58,6 +59,32 @@ fn the_whole_file_of_the_reference_is_right() {
     assert_eq!(scenarios[0].plan.len(), 8);
     let needs: Vec<&str> = scenarios[0].needs.iter().map(|need| need.name()).collect();
     assert_eq!(needs, ["power"]);
+}
+
+/// Every key under `properties`, however deep.
+fn keys(schema: &serde_json::Value, found: &mut BTreeSet<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        for (key, value) in properties {
+            found.insert(key.clone());
+            keys(value, found);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_rigs_names_every_key_and_its_example_is_a_rig() {
+    let mut found = BTreeSet::new();
+    keys(&Rig::schema(), &mut found);
+    assert!(found.contains("leaseDuration") || found.contains("constants"), "{found:?}");
+    let words = Constant::ALL.map(Constant::name).into_iter().chain(Capability::ALL.map(Capability::name));
+    for word in words.map(str::to_owned).chain(found) {
+        let named = RIGS.contains(&format!("`{word}`")) || RIGS.contains(&format!("{word}:"));
+        assert!(named, "docs/rigs.md lacks `{word}`");
+    }
+    let example =
+        RIGS.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let rig = Rig::parse("example.yaml", example).unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
+    assert_eq!((rig.boards, rig.board.gpio), (5, vec![0, 1, 3]));
 }
 
 #[test]

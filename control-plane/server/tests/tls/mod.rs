@@ -1,6 +1,8 @@
 //! TLS as clients meet it: kubeconfigs with certificates, certificates minted by hand with openssl, refusals (GHOST-05).
 //! Skipped, with the reason printed, where kubectl or openssl is missing.
 
+mod documented;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
