@@ -71,8 +71,8 @@ impl WriteOptions {
                 }
             }
         }
-        let force = query.iter().any(|(key, value)| key == "force" && !value.is_empty());
-        if verb == WriteVerb::Patch && force {
+        // Whatever it says: even `force=false` is given.
+        if verb == WriteVerb::Patch && query.iter().any(|(key, _)| key == "force") {
             causes.push(Cause::forbidden("force", "may not be specified for non-apply patch"));
         }
         causes.extend(field_manager_causes(query));
@@ -132,6 +132,17 @@ mod tests {
         for (pairs, dry_run, field_validation) in cases {
             let expected = WriteOptions { dry_run, field_validation };
             assert_eq!(parse(pairs), Ok(expected), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn force_is_for_patches_that_are_not_served() {
+        for value in ["true", "false", "x", ""] {
+            let query = [("force".to_owned(), value.to_owned())];
+            let error = WriteOptions::parse(WriteVerb::Patch, &query).unwrap_err();
+            let words = "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply patch";
+            assert_eq!((error.code, error.message.as_str()), (422, words), "{value}");
+            assert!(WriteOptions::parse(WriteVerb::Update, &query).is_ok());
         }
     }
 
