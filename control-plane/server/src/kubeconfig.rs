@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -90,11 +90,15 @@ pub fn secret() -> io::Result<[u8; 24]> {
     Ok(bytes)
 }
 
-/// Writes a file beside its place and moves it there, readable by its owner only.
+/// Writes a file beside its place and moves it there, readable by its owner only. One that is there already, as it is to be,
+/// stays: a control plane starts again over a disk that is full.
 ///
 /// # Errors
 /// [`DataDirError`] naming the file.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), DataDirError> {
+    if is_there(path, content) {
+        return Ok(());
+    }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
@@ -105,6 +109,13 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), DataDirEr
         fs::rename(&beside, path)
     };
     at(path, write())
+}
+
+/// Whether a file has this content, and is its owner's only.
+fn is_there(path: &Path, content: &[u8]) -> bool {
+    let is_private = |found: &fs::Metadata| found.is_file() && found.permissions().mode() & 0o077 == 0;
+    fs::symlink_metadata(path).is_ok_and(|found| is_private(&found))
+        && fs::read(path).is_ok_and(|found| found == content)
 }
 
 /// Where a server is, and what to trust there.
@@ -238,7 +249,7 @@ fn escape(token: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn tokens_are_drawn_once_and_kept() {
@@ -300,6 +311,33 @@ mod tests {
         let token = admin["users"][0]["user"]["token"].as_str().unwrap();
         assert_eq!(admin["clusters"][0]["cluster"]["server"], format!("http://bearer:{token}@127.0.0.1:1"));
         assert_eq!(escape("a/b:c@d"), "a%2Fb%3Ac%40d");
+    }
+
+    #[test]
+    fn a_kubeconfig_is_written_again_only_where_it_would_differ() {
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path()).unwrap();
+        let tokens = generated_tokens(dir.path()).unwrap();
+        let copy = dir.path().join("copy.yaml");
+        let config =
+            Config { data_dir: dir.path().into(), admin_kubeconfig: Some(copy.clone()), ..Config::default() };
+        let admin = dir.path().join("kubeconfig/admin.kubeconfig");
+        // A file that is written is another one, moved there; so it is kept open, lest its number be given again.
+        let write = |url: &str| {
+            let kept = [&admin, &copy].map(|path| fs::File::open(path).ok());
+            write_all(&config, &tokens, &Server { url, trust: "", authority: None }).unwrap();
+            let now = [&admin, &copy].map(|path| fs::metadata(path).unwrap());
+            let is_kept = |at: usize| {
+                kept[at].as_ref().is_some_and(|file| file.metadata().unwrap().ino() == now[at].ino())
+            };
+            (is_kept(0), is_kept(1))
+        };
+        assert_eq!(write("http://127.0.0.1:1"), (false, false));
+        assert_eq!(write("http://127.0.0.1:1"), (true, true));
+        assert_eq!(write("http://127.0.0.1:2"), (false, false));
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(write("http://127.0.0.1:2"), (true, false));
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 #[path = "support/contract.rs"]
 mod contract;
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::{HISTORY, names, object, pod};
@@ -117,19 +118,41 @@ async fn a_reopened_file_has_everything_and_goes_on_counting() {
     assert_eq!(next.revision, gone.revision + 1);
 }
 
-/// A copy of the file taken while the store is open is what a power cut leaves behind.
+/// Copies the files of a store, as they are now, into an empty directory; answers where the copy of its main file is.
+fn copy(from: &Path, to: &Path) -> PathBuf {
+    std::fs::create_dir_all(to).unwrap();
+    for name in ["store.redb", "store.journal0", "store.journal1"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+    to.join("store.redb")
+}
+
+/// A copy of the files taken while the store is open is what a power cut leaves behind.
 #[tokio::test]
-async fn what_was_acknowledged_is_in_the_file_at_once() {
+async fn what_was_acknowledged_is_in_the_files_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, copy) = (dir.path().join("store.redb"), dir.path().join("copy.redb"));
-    let store = open(&path).unwrap();
+    let store = open(&dir.path().join("store.redb")).unwrap();
     for n in 0..20 {
         let made = store.put(pod(&format!("{n:02}")), object("x", ""), Expect::Absent).await.unwrap();
-        std::fs::copy(&path, &copy).unwrap();
-        let left = open(&copy).unwrap();
+        let left = open(&copy(dir.path(), &dir.path().join("copy"))).unwrap();
         assert_eq!(left.revision(), made.revision);
         assert_eq!(names(&left, None).await.unwrap().1.len(), n + 1);
     }
+}
+
+#[tokio::test]
+async fn its_files_are_for_their_owner_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("store.redb")).unwrap();
+    store.put(pod("a"), object("a", "1"), Expect::Absent).await.unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");
+        found.push(entry.file_name().into_string().unwrap());
+    }
+    found.sort();
+    assert_eq!(found, ["store.journal0", "store.journal1", "store.redb"]);
 }
 
 fn refusal(path: &Path) -> String {
@@ -162,23 +185,48 @@ fn what_is_no_store_is_refused_with_a_remedy() {
 #[tokio::test]
 async fn a_damaged_file_is_refused_or_right_but_never_a_crash() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, copy) = (dir.path().join("store.redb"), dir.path().join("copy.redb"));
-    let store = open(&path).unwrap();
+    let store = open(&dir.path().join("store.redb")).unwrap();
     for n in 0..50 {
         store.put(pod(&n.to_string()), object(&n.to_string(), "1"), Expect::Absent).await.unwrap();
     }
     drop(store);
-    let good = std::fs::read(&path).unwrap();
+    let good = std::fs::read(dir.path().join("store.redb")).unwrap();
     for step in 0..60 {
         let mut bad = good.clone();
         let at = (step * 7919) % bad.len();
         bad[at..].iter_mut().take(64).for_each(|byte| *byte ^= 0xFF);
+        let copy = copy(dir.path(), &dir.path().join("copy"));
         std::fs::write(&copy, &bad).unwrap();
         if let Err(error) = open(&copy) {
             let message = error.to_string();
-            assert!(message.contains("copy.redb") && message.contains("restore it"), "{message}");
+            assert!(message.contains("copy/store.redb") && message.contains("restore it"), "{message}");
         }
     }
+}
+
+/// Whoever is making the store has it already.
+#[test]
+fn a_store_that_another_process_is_making_is_said_to_be_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = std::fs::File::create(dir.path().join("store.redb.new")).unwrap();
+    made.lock().unwrap();
+    let message = refusal(&dir.path().join("store.redb"));
+    assert!(message.contains("in use"), "{message}");
+    drop(made);
+    assert!(open(&dir.path().join("store.redb")).is_ok());
+    assert!(!dir.path().join("store.redb.new").exists());
+}
+
+/// redb's lock is let go of while its file is opened again; the journal's is not.
+#[test]
+fn a_store_whose_journal_another_process_has_is_said_to_be_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    drop(open(&path).unwrap());
+    let held = std::fs::File::open(dir.path().join("store.journal1")).unwrap();
+    held.lock().unwrap();
+    let message = refusal(&path);
+    assert!(message.contains("store.journal1 is in use"), "{message}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub use self::computed::{ComputedEndpoints, EXEMPT, is_computed, is_exempt};
 pub use self::etcd::{Compaction, EtcdError, EtcdStore, TlsFiles};
 pub use self::memory::MemoryStore;
 pub use self::observed::ObservedStore;
-pub use self::redb::{Medium, OpenError, RedbStore};
+pub use self::redb::{Medium, OpenError, Part, RedbStore, Sizes};
 pub use self::signal::{Listener, Signal};
 
 use std::future::Future;

@@ -3,19 +3,27 @@
 //! `RIGOR_CUT_POINTS` sets how many cuts are tried (10,000 take minutes), `RIGOR_CUT_SEED` with which histories.
 
 mod cuts;
+mod damage;
 mod disk;
 mod faults;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use control_plane::store::{Key, OpenError, RedbStore};
+use control_plane::store::{Key, OpenError, RedbStore, Sizes};
 use serde_json::{Value, json};
 
 use disk::Disk;
 
+/// Small enough that a history of some dozen writes is folded several times.
+const SMALL: Sizes = Sizes { chunk: 16 * 1024, fold: 64 * 1024, most: 256 * 1024 };
+
+fn open_sized(disk: &Disk, sizes: Sizes) -> Result<RedbStore, OpenError> {
+    RedbStore::open_over(Path::new("store.redb"), usize::MAX, Arc::new(disk.clone()), sizes)
+}
+
 fn open(disk: &Disk) -> Result<RedbStore, OpenError> {
-    let disk = disk.clone();
-    RedbStore::open_over(Path::new("(a disk)"), usize::MAX, Box::new(move || Ok(Box::new(disk.clone()))))
+    open_sized(disk, SMALL)
 }
 
 fn pod(name: &str) -> Key {

@@ -1,19 +1,130 @@
-//! A medium that is written again what a failed sync may have lost.
+//! What a store's bytes lie on: three files of one directory, or something that stands for them in tests.
 //!
-//! After a sync failed, the kernel may count the pages that it could not write as clean: later syncs pass, and only a restart of
-//! the machine shows the hole. So whatever was written since the last good sync is remembered, and written once more before the
-//! file is used again.
+//! A store that is being made stands under another name until everything of it is synced. So whatever stands under the store's
+//! own name was a store once, and an empty file there is one that lost its content.
 
-use std::io;
+use std::fmt::Debug;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
 use std::ops::Bound;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::{BackendError, StorageBackend};
+use redb::backends::FileBackend;
+use redb::{BackendError, DatabaseError, StorageBackend, StorageError};
+
+/// One of a store's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// All objects, as of the last fold.
+    Store,
+    /// The same while it is made.
+    Fresh,
+    /// The writes since; generations alternate between number 0 and number 1.
+    Journal(usize),
+}
+
+impl Part {
+    /// Its file, where the store's is `store`.
+    #[must_use]
+    pub fn path(self, store: &Path) -> PathBuf {
+        match self {
+            Self::Store => store.into(),
+            Self::Fresh => store.with_extension("redb.new"),
+            Self::Journal(number) => store.with_extension(format!("journal{number}")),
+        }
+    }
+}
+
+/// Where a store's files are. Parts are opened anew after they failed.
+pub trait Medium: Debug + Send + Sync {
+    /// Opens a part; makes it, empty, where it is not there and `make` says so. [`Part::Fresh`] is emptied.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ResourceBusy`] where another process has it, and whatever the system says.
+    fn open(&self, part: Part, make: bool) -> io::Result<Option<Box<dyn StorageBackend>>>;
+
+    /// Makes durable which parts there are.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn sync_names(&self) -> io::Result<()>;
+
+    /// Makes [`Part::Fresh`], which stays open, the [`Part::Store`], durably.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn publish(&self) -> io::Result<()>;
+}
+
+/// The files beside a path, readable by their owner only: they hold Secrets.
+#[derive(Debug)]
+pub struct Directory {
+    store: PathBuf,
+}
+
+impl Directory {
+    /// The store's file, and its journal beside it.
+    pub fn new(store: PathBuf) -> Self {
+        Self { store }
+    }
+}
+
+impl Medium for Directory {
+    fn open(&self, part: Part, make: bool) -> io::Result<Option<Box<dyn StorageBackend>>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(make).truncate(false).mode(0o600);
+        let file = match options.open(part.path(&self.store)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound && !make => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if part != Part::Store {
+            // redb's lock is let go of while the store is opened again; this one is not.
+            lock(&file)?;
+        }
+        if part == Part::Fresh {
+            // Whoever had the lock before may have made the store meanwhile, from this very file.
+            if self.store.try_exists()? {
+                return Err(ErrorKind::ResourceBusy.into());
+            }
+            file.set_len(0)?;
+        }
+        let backend = FileBackend::new(file).map_err(|error| match error {
+            DatabaseError::Storage(StorageError::Io(error)) => error,
+            other => io::Error::other(other.to_string()),
+        })?;
+        Ok(Some(Box::new(backend)))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        let directory = self.store.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    fn publish(&self) -> io::Result<()> {
+        self.sync_names()?;
+        std::fs::rename(Part::Fresh.path(&self.store), &self.store)?;
+        self.sync_names()
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => ErrorKind::ResourceBusy.into(),
+        TryLockError::Error(error) => error,
+    })
+}
 
 /// Offsets and lengths of what was written since the last sync that passed; outlives the database that wrote it.
 pub type Unsynced = Arc<Mutex<Vec<(u64, usize)>>>;
 
-/// See the module.
+/// A backend that is written again what a failed sync may have lost.
+///
+/// After a sync failed, the kernel may count the pages that it could not write as clean: later syncs pass, and only a restart of
+/// the machine shows the hole. So whatever was written since the last good sync is remembered, and written once more before the
+/// file is used again.
 #[derive(Debug)]
 pub struct Careful {
     medium: Box<dyn StorageBackend>,

@@ -1,11 +1,14 @@
-//! The store that outlives the process: one redb file, synced before a write is acknowledged.
+//! The store that outlives the process: a journal that is synced before a write is acknowledged, and redb behind it.
 //!
 //! Reads come from memory. One thread of its own does all writing, so no async thread ever blocks: it takes whatever writes
-//! wait, checks their preconditions in order, commits them in one transaction, and only then lets anyone see them. The history
-//! starts empty after a restart; the revision goes on where it stood.
+//! wait, checks their preconditions in order, appends them to the journal as one record, and only then lets anyone see them.
+//! Another thread folds the journal into redb. The history starts empty after a restart; the revision goes on where it stood.
 
-mod file;
+mod errors;
+mod fold;
+mod journal;
 mod medium;
+mod tables;
 mod writer;
 
 use std::future::ready;
@@ -16,11 +19,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use redb::Database;
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
-use self::file::{File, on_disk};
-pub use self::file::{Medium, OpenError};
+use self::errors::Names;
+pub use self::errors::OpenError;
+use self::fold::Folding;
+pub use self::journal::Sizes;
+use self::journal::{FIRST, Found, Generation, Journal};
+use self::medium::Directory;
+pub use self::medium::{Medium, Part};
+use self::tables::{Place, State, Tables};
 use self::writer::{Request, Shared, Write, Writer};
 use super::table::{Table, weight};
 use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal, Store, StoreError, Turn};
@@ -28,7 +38,7 @@ use super::{Answer, Change, Entry, Expect, Figures, Key, Listing, Scope, Signal,
 /// Bytes of objects that may wait to be written; whoever comes then waits for room.
 const WAITING: u32 = 64 * 1024 * 1024;
 
-/// Objects in a redb file.
+/// Objects in a redb file and its journal.
 #[derive(Debug)]
 pub struct RedbStore {
     shared: Arc<Shared>,
@@ -39,31 +49,42 @@ pub struct RedbStore {
 }
 
 impl RedbStore {
-    /// Opens the file, or makes it, readable by its owner only: it holds Secrets. Blocks while it is read and its checksums
-    /// are verified.
+    /// Opens the file and the journal beside it, or makes them, readable by their owner only: they hold Secrets. Blocks while
+    /// they are read and their checksums are verified.
     ///
     /// # Errors
     /// [`OpenError`] with a remedy in its message.
     pub fn open(path: &Path, history: usize) -> Result<Self, OpenError> {
-        Self::open_over(path, history, on_disk(path.into()))
+        Self::open_over(path, history, Arc::new(Directory::new(path.into())), Sizes::default())
     }
 
-    /// As [`Self::open`], over another medium than a file, which errors call `path`.
+    /// As [`Self::open`], over another medium than files, which errors call `path`, and with a journal of other sizes.
     ///
     /// # Errors
     /// [`OpenError`] with a remedy in its message.
-    pub fn open_over(path: &Path, history: usize, medium: Medium) -> Result<Self, OpenError> {
-        let file = File::new(path.into(), medium);
-        let (database, revision) = file.open()?;
-        let objects = file.objects(&database, revision)?;
+    pub fn open_over(
+        path: &Path,
+        history: usize,
+        medium: Arc<dyn Medium>,
+        sizes: Sizes,
+    ) -> Result<Self, OpenError> {
+        let names = Names::new(path.into());
+        let Opened { tables, database, place, journal, sealed } = open(&names, medium, sizes)?;
+        let mut objects = tables.objects(&database, place.revision)?;
+        for generation in sealed.iter().chain([journal.current()]) {
+            let part = generation.part();
+            tables::overlay(&mut objects, generation).map_err(|bad| names.corrupt(part, &bad))?;
+        }
+        let revision = journal.current().revision;
         let shared = Arc::new(Shared::new(Table::new(revision, objects, history)));
+        let no_thread = |error: std::io::Error| names.io(Part::Store, &error);
+        let folding = Folding::start(tables, database, place).map_err(no_thread)?;
+        let writer = Writer::new(journal, sealed, folding, Arc::clone(&shared));
         let (requests, incoming) = channel();
-        let writer =
-            Writer { file, database: Some(database), shared: Arc::clone(&shared), unsettled: Vec::new() };
         let writer = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || writer.serve(&incoming))
-            .map_err(|error| OpenError::Io { path: path.into(), reason: error.to_string() })?;
+            .map_err(no_thread)?;
         let room = Arc::new(Semaphore::new(WAITING as usize));
         Ok(Self { shared, requests: Mutex::new(Some(requests)), room, writer: Some(writer) })
     }
@@ -82,6 +103,39 @@ impl RedbStore {
         self.send(Request::Write(Write { key, object, expect, answer, room }))?;
         answered.await.unwrap_or_else(|_| Err(ended()))
     }
+}
+
+/// A store whose files are open.
+struct Opened {
+    tables: Tables,
+    database: Database,
+    place: Place,
+    journal: Journal,
+    sealed: Option<Generation>,
+}
+
+fn open(names: &Names, medium: Arc<dyn Medium>, sizes: Sizes) -> Result<Opened, OpenError> {
+    let tables = Tables::new(names.clone(), Arc::clone(&medium));
+    let there = tables.open()?;
+    let is_new = there.is_none();
+    let (database, state) = there.map_or_else(|| tables.begin(), Ok)?;
+    let revision = match state {
+        State::WithJournal(place) => {
+            let Found { journal, sealed } = journal::find(medium.as_ref(), names, sizes, place)?;
+            return Ok(Opened { tables, database, place, journal, sealed });
+        }
+        State::WithoutJournal(revision) => revision,
+    };
+    // The journal is there before the store says that it has one, and before a new store has its name: a start that is killed
+    // in between finds all as it was.
+    let place = Place { store: fastrand::u64(..), revision, generation: FIRST };
+    let journal = journal::make(medium.as_ref(), names, sizes, place)?;
+    let failed = |error: std::io::Error| names.io(Part::Store, &error);
+    tables::adopt(&database, place).map_err(|error| failed(std::io::Error::other(error)))?;
+    if is_new {
+        medium.publish().map_err(failed)?;
+    }
+    Ok(Opened { tables, database, place, journal, sealed: None })
 }
 
 fn ended() -> StoreError {

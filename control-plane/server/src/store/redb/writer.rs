@@ -1,29 +1,33 @@
-//! The one thread that writes: whatever waits goes into one transaction, and is seen and answered when that is durable.
+//! The one thread that writes: whatever waits goes into one record of the journal, and is seen and answered when that is durable.
 //!
-//! redb takes no writes after one failed, so the file is then opened again. What it holds tells whether the failed batch is in
-//! it; where it is, it is taken in, though its clients were told of a failure: they know no more than that it may have happened.
+//! A record that failed is settled before anything else is written: another takes its place, so that it is not there, whatever
+//! the disk had made of it. Its clients were told of a failure, and find nothing of it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::Database;
+use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::file::{File, commit};
+use super::errors::in_words;
+use super::fold::Folding;
+use super::journal::{AppendError, Generation, Journal};
+use super::tables::path_of;
 use crate::store::table::{Table, at_revision};
 use crate::store::{Change, Effect, Entry, Expect, Key, Signal, StoreError};
 
-/// Most writes that share one transaction.
+/// Most writes that share one record, and most bytes of objects: whoever comes then has the next.
 const BATCH: usize = 256;
+const BATCH_BYTES: usize = 1 << 20;
 
 /// What the writer is asked for.
 pub enum Request {
     /// To write.
     Write(Write),
-    /// To see whether the file can be written, where that failed before.
+    /// To see whether the journal can be written, where that failed before.
     Look,
 }
 
@@ -48,7 +52,7 @@ pub struct Shared {
     /// Raised after each batch.
     pub signal: Arc<Signal>,
     trouble: Mutex<Option<String>>,
-    /// Transactions since the store was opened.
+    /// Records since the store was opened.
     pub commits: AtomicU64,
     /// Writes in them.
     pub committed_writes: AtomicU64,
@@ -77,37 +81,57 @@ impl Shared {
     }
 }
 
-/// The owner of the file.
+/// A generation that is being folded.
+struct Sealed {
+    generation: Arc<Generation>,
+    /// Nothing while the thread has it; after a failure, how long the journal is to be for the next try.
+    again_at: Option<u64>,
+}
+
+/// The owner of the journal.
 pub struct Writer {
-    /// How to open it again.
-    pub file: File,
-    /// Nothing after a failure, until it is open again.
-    pub database: Option<Database>,
+    journal: Journal,
+    folding: Folding,
+    sealed: Option<Sealed>,
     /// Where everyone looks.
-    pub shared: Arc<Shared>,
-    /// The batch that failed, of which only the file can say whether it is there.
-    pub unsettled: Vec<Change>,
+    shared: Arc<Shared>,
 }
 
 impl Writer {
-    /// Serves requests until the store is dropped.
+    /// A writer that goes on with a journal, while what is before it is folded.
+    pub fn new(journal: Journal, sealed: Option<Generation>, folding: Folding, shared: Arc<Shared>) -> Self {
+        let mut writer = Self { journal, folding, sealed: None, shared };
+        if let Some(generation) = sealed {
+            writer.hand_over(Arc::new(generation));
+        }
+        writer
+    }
+
+    /// Serves requests until the store is dropped, and leaves nothing in the journal then, if it can.
     pub fn serve(mut self, incoming: &Receiver<Request>) {
         while let Ok(first) = incoming.recv() {
-            let mut batch = Vec::new();
+            let (mut batch, mut bytes) = (Vec::new(), 0);
             let mut next = Some(first);
             while let Some(request) = next {
                 match request {
-                    Request::Write(write) => batch.push(write),
+                    Request::Write(write) => {
+                        bytes += write.room.num_permits();
+                        batch.push(write);
+                    }
                     Request::Look => {}
                 }
-                next = if batch.len() < BATCH { incoming.try_recv().ok() } else { None };
+                let more = batch.len() < BATCH && bytes < BATCH_BYTES;
+                next = if more { incoming.try_recv().ok() } else { None };
             }
             self.write_batch(batch);
+        }
+        if let Err(reason) = self.close() {
+            tracing::warn!(%reason, "the journal is not folded; the next start reads it");
         }
     }
 
     fn write_batch(&mut self, batch: Vec<Write>) {
-        if let Err(reason) = self.open_again() {
+        if let Err(reason) = self.settle() {
             for write in batch {
                 // A client that went away needs no answer, here and below.
                 drop(write.answer.send(Err(StoreError::Unavailable(reason.clone()))));
@@ -126,10 +150,8 @@ impl Writer {
     }
 
     fn commit(&mut self, changes: Vec<Change>) -> Result<(), String> {
-        let Some(database) = &self.database else { return Err("its file is not open".into()) };
-        let revision = changes.last().map_or_else(|| self.shared.table().revision(), |last| last.revision);
-        let committed = commit(database, &changes, revision);
-        match &committed {
+        let written = self.make_room().and_then(|()| self.append(&changes));
+        match &written {
             Ok(()) => {
                 self.shared.commits.fetch_add(1, Ordering::Relaxed);
                 self.shared.committed_writes.fetch_add(changes.len() as u64, Ordering::Relaxed);
@@ -139,13 +161,35 @@ impl Writer {
             Err(reason) => {
                 tracing::error!(%reason, "writes cannot be stored");
                 self.shared.trouble().replace(reason.clone());
-                self.database = None;
-                self.unsettled = changes;
                 // Those who read what became of their write find it settled, where it can be.
-                drop(self.open_again());
+                drop(self.settle());
             }
         }
-        committed
+        written
+    }
+
+    fn append(&mut self, changes: &[Change]) -> Result<(), String> {
+        let writes: Vec<(String, Option<Bytes>)> = changes.iter().map(operation).collect();
+        let mut written = self.journal.append(writes.clone());
+        if matches!(written, Err(AppendError::NoRoom(_))) && self.may_rotate() {
+            // The other file may have room.
+            self.rotate();
+            written = self.journal.append(writes);
+        }
+        written.map_err(|error| match error {
+            AppendError::NoRoom(error) | AppendError::InDoubt(error) => in_words(&error),
+        })
+    }
+
+    /// Puts another record into the place of one that failed.
+    fn settle(&mut self) -> Result<(), String> {
+        if !self.journal.is_in_doubt() {
+            return Ok(());
+        }
+        self.append(&[]).inspect_err(|reason| {
+            tracing::error!(%reason, "what became of a write that failed cannot be settled");
+            self.shared.trouble().replace(reason.clone());
+        })
     }
 
     fn take_in(&self, changes: Vec<Change>) {
@@ -157,40 +201,85 @@ impl Writer {
         }
     }
 
-    /// Opens the file where it is not open, and settles what became of the batch that failed.
-    fn open_again(&mut self) -> Result<(), String> {
-        if self.database.is_some() {
+    /// Goes over to the other file where it is time, and waits for that one only where the journal became far too long.
+    fn make_room(&mut self) -> Result<(), String> {
+        if let Some(outcome) = self.folding.outcome() {
+            // Not this write's trouble: the journal holds all that redb could not take.
+            drop(self.heed(outcome));
+        }
+        match &self.sealed {
+            None if self.journal.is_due() => self.rotate(),
+            Some(Sealed { generation, again_at: Some(at) }) if self.journal.length() >= *at => {
+                self.hand_over(Arc::clone(generation));
+            }
+            _ => {}
+        }
+        while self.journal.is_full() {
+            self.fold_now()?;
+            self.rotate();
+        }
+        Ok(())
+    }
+
+    /// A record in doubt must be settled before there are any of the next generation: they would stand on its absence.
+    fn may_rotate(&self) -> bool {
+        self.sealed.is_none() && self.journal.length() > 0 && !self.journal.is_in_doubt()
+    }
+
+    fn rotate(&mut self) {
+        let generation = self.journal.rotate();
+        self.hand_over(Arc::new(generation));
+    }
+
+    fn hand_over(&mut self, generation: Arc<Generation>) {
+        self.folding.begin(Arc::clone(&generation));
+        self.sealed = Some(Sealed { generation, again_at: None });
+    }
+
+    fn heed(&mut self, outcome: Result<(), String>) -> Result<(), String> {
+        match &outcome {
+            Ok(()) => self.sealed = None,
+            Err(reason) => {
+                tracing::error!(%reason, "the journal cannot be folded into the store's file");
+                if let Some(sealed) = &mut self.sealed {
+                    sealed.again_at = Some(self.journal.length() + self.journal.sizes().chunk);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Waits until no generation is left to be folded but the one that is written.
+    fn fold_now(&mut self) -> Result<(), String> {
+        if let Some(Sealed { generation, again_at: Some(_) }) = &self.sealed {
+            self.hand_over(Arc::clone(generation));
+        }
+        if self.sealed.is_none() {
             return Ok(());
         }
-        let opened = self.file.open().map_err(|error| error.to_string()).and_then(|(database, found)| {
-            let known = self.shared.table().revision();
-            let written = self.unsettled.last().map(|last| last.revision);
-            match found {
-                found if found == known => Ok((database, false)),
-                found if Some(found) == written => Ok((database, true)),
-                found => Err(format!(
-                    "{} stands at revision {found} instead of {known}: it was damaged, or written by someone else",
-                    self.file.path().display()
-                )),
-            }
-        });
-        match opened {
-            Ok((database, arrived)) => {
-                let unsettled = std::mem::take(&mut self.unsettled);
-                if arrived {
-                    self.take_in(unsettled);
-                }
-                tracing::info!(arrived, "the store was opened again");
-                self.database = Some(database);
-                Ok(())
-            }
-            Err(reason) => {
-                tracing::error!(%reason, "the store cannot be opened again");
-                self.shared.trouble().replace(reason.clone());
-                Err(reason)
-            }
-        }
+        let outcome = self.folding.wait();
+        self.heed(outcome)
     }
+
+    fn close(&mut self) -> Result<(), String> {
+        self.settle()?;
+        // One that failed long ago may pass now; one that fails now is left to the next start.
+        self.fold_now().or_else(|_| self.fold_now())?;
+        if self.journal.length() > 0 {
+            self.rotate();
+            self.fold_now()?;
+        }
+        Ok(())
+    }
+}
+
+/// What a change makes of its object.
+fn operation(change: &Change) -> (String, Option<Bytes>) {
+    let text = match &change.effect {
+        Effect::Put(entry) => Some(entry.text()),
+        Effect::Deleted(_) => None,
+    };
+    (path_of(&change.key), text)
 }
 
 type Accepted = (oneshot::Sender<Result<Entry, StoreError>>, Entry);
