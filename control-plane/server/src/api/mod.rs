@@ -28,7 +28,6 @@ pub use self::handler::NotReceived;
 pub use self::path::Target;
 pub use self::query::decode as percent_decoded;
 pub use self::query::{At, ListOptions};
-pub use self::respond::error as refusal;
 pub use self::watch::Watches;
 
 /// The largest body that is read, in bytes, as in Kubernetes.

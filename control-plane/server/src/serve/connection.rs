@@ -6,7 +6,9 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -22,12 +24,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tower::ServiceExt;
 
 use super::halves::{Busy, Halves};
 use super::limits::{BodyRoom, SMALL_BODY};
-use crate::api::{MAX_BODY, NotReceived, refusal};
+use crate::api::{MAX_BODY, NotReceived};
 use crate::clock::within;
 use crate::observe::{Metrics, Origin};
 use crate::tls::Peer;
@@ -169,13 +172,41 @@ async fn answer(visit: &Visit, request: Request<Incoming>) -> Response<Body> {
     if !changes {
         return infallible(answering.await);
     }
-    // In a task of its own a change is finished also when its client hangs up: what belongs together is written together.
-    let answered = tokio::spawn(async move {
+    let change = Change::new(async move {
         let answer = infallible(answering.await);
         drop(room);
         answer
     });
-    answered.await.unwrap_or_else(|_| refusal(&ApiError::internal("the request could not be finished")))
+    change.await
+}
+
+/// A change under way. It is finished also when its client hangs up, then in a task of its own: what belongs together is
+/// written together. A task from the first would cost each change a hop to another thread.
+struct Change(Option<Pin<Box<dyn Future<Output = Response<Body>> + Send>>>);
+
+impl Change {
+    fn new(change: impl Future<Output = Response<Body>> + Send + 'static) -> Self {
+        Self(Some(Box::pin(change)))
+    }
+}
+
+impl Future for Change {
+    type Output = Response<Body>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(change) = &mut self.0 else { return Poll::Pending };
+        let answer = std::task::ready!(change.as_mut().poll(context));
+        self.0 = None;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        if let (Some(rest), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            drop(runtime.spawn(rest));
+        }
+    }
 }
 
 fn infallible(answer: Result<Response<Body>, Infallible>) -> Response<Body> {
@@ -248,4 +279,40 @@ async fn waste(mut body: std::pin::Pin<&mut Incoming>, mut length: usize) -> Res
         length += frame.map_err(|_| NoBody::BrokeOff)?.into_data().map_or(0, |data| data.len());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use tokio::sync::oneshot;
+
+    fn change() -> (Change, oneshot::Sender<()>, oneshot::Receiver<()>) {
+        let (go, going) = oneshot::channel();
+        let (done, finished) = oneshot::channel();
+        let change = Change::new(async move {
+            going.await.unwrap();
+            done.send(()).unwrap();
+            Response::new(Body::empty())
+        });
+        (change, go, finished)
+    }
+
+    #[tokio::test]
+    async fn a_change_is_finished_where_it_is_waited_for_and_elsewhere_when_nobody_waits() {
+        let (waited, go, mut finished) = change();
+        go.send(()).unwrap();
+        assert!(waited.now_or_never().is_some() && finished.try_recv().is_ok());
+
+        let (mut left, go, finished) = change();
+        assert!((&mut left).now_or_never().is_none());
+        drop(left);
+        go.send(()).unwrap();
+        finished.await.unwrap();
+
+        let (never_looked_at, go, finished) = change();
+        drop(never_looked_at);
+        go.send(()).unwrap();
+        finished.await.unwrap();
+    }
 }

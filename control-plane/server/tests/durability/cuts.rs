@@ -132,7 +132,7 @@ async fn after_a_power_cut_at_any_moment_everything_answered_is_there() {
 #[tokio::test]
 async fn what_a_process_shows_after_a_kill_outlives_a_power_cut_right_then() {
     let seed = setting("RIGOR_CUT_SEED", 1) as u64;
-    let points = setting("RIGOR_CUT_POINTS", POINTS).div_ceil(10);
+    let points = setting("RIGOR_CUT_POINTS", POINTS).div_ceil(3);
     let mut further = 0;
     for number in 0..points.div_ceil(POINTS_A_HISTORY) as u64 {
         let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(1_000_033) + number);
