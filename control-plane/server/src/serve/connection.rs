@@ -272,7 +272,7 @@ fn oversized() -> Bytes {
 }
 
 /// Reads on without keeping anything, up to a limit.
-async fn waste(mut body: std::pin::Pin<&mut Incoming>, mut length: usize) -> Result<(), NoBody> {
+async fn waste(mut body: Pin<&mut Incoming>, mut length: usize) -> Result<(), NoBody> {
     while length <= MAX_WASTE
         && let Some(frame) = body.frame().await
     {

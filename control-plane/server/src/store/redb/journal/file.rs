@@ -50,13 +50,19 @@ impl JournalFile {
         Ok(self)
     }
 
-    /// Everything in it.
+    /// Bytes in it.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Everything in it, with zeros to the end of the last page: a file that was about to grow may end anywhere.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
-        self.backend.read(0, &mut bytes)?;
+        let length = usize::try_from(self.length).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length.next_multiple_of(PAGE)];
+        self.backend.read(0, &mut bytes[..length])?;
         Ok(bytes)
     }
 

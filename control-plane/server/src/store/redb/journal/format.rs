@@ -111,7 +111,7 @@ pub fn encode<'a>(
     out.resize(out.len().next_multiple_of(PAGE), 0);
 }
 
-/// The record of the store that `bytes` begin with, if there is a whole one.
+/// The record of the store that `bytes` begin with, if there is a whole one; that its padding is there is not looked at.
 pub fn decode(bytes: &[u8], store: u64) -> Option<Record<'_>> {
     let (head, rest) = bytes.split_at_checked(RECORD_HEAD)?;
     let (told, expected) = head.split_at(RECORD_HEAD - DIGEST);
@@ -163,7 +163,7 @@ pub enum Flaw {
     },
 }
 
-/// The records of a generation in the bytes of a whole file. What is torn at their end is a write that never finished.
+/// The records of a generation in the bytes of a whole file, which are whole pages. What is torn at their end is a write that never finished.
 ///
 /// # Errors
 /// [`Flaw`].

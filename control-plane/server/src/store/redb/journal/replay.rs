@@ -116,7 +116,7 @@ fn read(files: &[JournalFile; 2], names: &Names, place: Place) -> Result<Held, O
     if head.store != place.store {
         return Err(names.stray(part));
     }
-    if head.number != number as u64 || head.made > bytes.len() as u64 {
+    if head.number != number as u64 || head.made > files[number].length() {
         return Err(corrupt("it was renamed or cut off"));
     }
     let found = scan(&bytes, place.store, place.generation).map_err(|flaw| match flaw {
