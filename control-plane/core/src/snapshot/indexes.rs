@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{Key, Object};
+use crate::controllers::daemonset;
 use crate::{json, pod};
 
 /// Keys of objects by what they say.
@@ -17,6 +18,8 @@ pub(super) struct Indexes {
     /// Those that wait for a node, by the scheduler that is to find it, with their times of creation.
     waiting: BTreeMap<String, BTreeSet<(String, Key)>>,
     waiting_version: u64,
+    /// The nodes of each hostname.
+    by_host: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Indexes {
@@ -40,6 +43,11 @@ impl Indexes {
         self.waiting_version
     }
 
+    /// The names of the nodes that have this hostname.
+    pub(super) fn of_host(&self, host: &str) -> impl Iterator<Item = &str> + use<'_> {
+        self.by_host.get(host).into_iter().flatten().map(String::as_str)
+    }
+
     /// Takes in that `old` became `new`.
     pub(super) fn note(
         &mut self,
@@ -52,6 +60,8 @@ impl Indexes {
             let (old, new) = (old.map(AsRef::as_ref), new.map(AsRef::as_ref));
             self.note_node(key, old, new);
             self.note_waiting(key, old, new);
+        } else if resource == "nodes" {
+            self.note_host(&key.name, old.map(AsRef::as_ref), new.map(AsRef::as_ref));
         }
         if let Some(old) = old {
             self.by_uid.remove(json::uid(old));
@@ -83,6 +93,24 @@ impl Indexes {
         }
         if let Some((scheduler, place)) = new {
             self.waiting.entry(scheduler).or_default().insert(place);
+        }
+    }
+
+    fn note_host(&mut self, name: &str, old: Option<&Value>, new: Option<&Value>) {
+        let (old, new) = (old.map(daemonset::host), new.map(daemonset::host));
+        if old == new {
+            return;
+        }
+        if let Some(old) = old
+            && let Some(names) = self.by_host.get_mut(old)
+        {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_host.remove(old);
+            }
+        }
+        if let Some(new) = new {
+            self.by_host.entry(new.to_owned()).or_default().insert(name.to_owned());
         }
     }
 

@@ -16,8 +16,10 @@ mod said;
 mod state;
 #[cfg(test)]
 mod tests;
+mod touches;
 
 pub use instants::Mark;
 pub use key::{Key, Object};
 pub use leases::LEASE_NAMESPACE;
 pub use state::Snapshot;
+pub(crate) use touches::Touch;

@@ -10,6 +10,7 @@ use super::boards::Boards;
 use super::indexes::Indexes;
 use super::instants::{Instants, Mark};
 use super::leases::{LEASE_NAMESPACE, Leases};
+use super::touches::{Touch, Touches};
 use super::{Key, Object};
 use crate::json;
 use crate::ownership::Ownership;
@@ -25,6 +26,7 @@ pub struct Snapshot {
     boards: Boards,
     leases: Leases,
     instants: Instants,
+    touches: Touches,
     /// What schedulers read, kept as it changes.
     pub(super) ledgers: Vec<Ledger>,
 }
@@ -101,6 +103,21 @@ impl Snapshot {
         self.ownership.pods_of(uid).filter_map(move |key| pods.and_then(|pods| pods.get_key_value(key)))
     }
 
+    /// The nodes that have this hostname, in the order of their names.
+    pub(crate) fn nodes_of_host<'a>(&'a self, host: &str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        self.indexes.of_host(host).filter_map(|name| self.get("nodes", "", name))
+    }
+
+    /// The number of the newest change that can matter to a DaemonSet.
+    pub(crate) fn touched(&self) -> u64 {
+        self.touches.number()
+    }
+
+    /// The changes after that number which can matter to a DaemonSet; nothing where they are not all remembered.
+    pub(crate) fn touches_after(&self, number: u64) -> Option<impl Iterator<Item = &Touch> + use<'_>> {
+        self.touches.after(number)
+    }
+
     /// Another number whenever other pods wait.
     #[must_use]
     pub fn waiting_version(&self) -> u64 {
@@ -121,6 +138,7 @@ impl Snapshot {
         self.ownership.note(resource, &key, old.map(AsRef::as_ref), object.as_deref());
         self.boards.note(resource, &key, old, new);
         self.indexes.note(resource, &key, old, new);
+        self.touches.note(resource, &key, old, new);
         match object {
             Some(object) => objects.insert(key.clone(), object),
             None => objects.remove(&key),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, node, pod, s};
 
-fn agent() -> Value {
+pub fn agent() -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet",
         "metadata": {

@@ -10,5 +10,6 @@ mod lifecycle;
 mod outage;
 mod ownership;
 mod pod_garbage;
+mod roster;
 mod scheduling;
 mod world;

@@ -71,7 +71,7 @@ pub async fn settle(
 pub async fn try_settle(
     service: &Service,
     what: &str,
-    decide: impl Fn(&Snapshot, &Now) -> Decision,
+    mut decide: impl FnMut(&Snapshot, &Now) -> Decision,
 ) -> Settled {
     for _ in 0..ATTEMPTS {
         let began = service.clock.mono();

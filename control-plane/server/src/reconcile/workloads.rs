@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use control_plane_core::controllers::daemonset::Roster;
 use control_plane_core::controllers::deployment::DeploymentConfig;
 use control_plane_core::controllers::pod_garbage::{self, PodGarbageConfig};
 use control_plane_core::controllers::{daemonset, deployment, job};
@@ -25,7 +26,7 @@ struct Workload {
     resource: &'static str,
     /// Nodes matter as well as its pods.
     follows_nodes: bool,
-    decide: fn(&Snapshot, DeploymentConfig, &Key, &Now) -> Decision,
+    decide: fn(&mut Means, &Snapshot, &Key, &Now) -> Decision,
 }
 
 const WORKLOADS: [Workload; 3] = [
@@ -33,21 +34,32 @@ const WORKLOADS: [Workload; 3] = [
         controller: Controller::Deployment,
         resource: "deployments",
         follows_nodes: false,
-        decide: |snapshot, config, key, now| deployment::decide(snapshot, &config, key, now),
+        decide: |means, snapshot, key, now| deployment::decide(snapshot, &means.deployments, key, now),
     },
     Workload {
         controller: Controller::DaemonSet,
         resource: "daemonsets",
         follows_nodes: true,
-        decide: |snapshot, _, key, now| daemonset::decide(snapshot, key, now),
+        decide: |means, snapshot, key, now| {
+            let roster = means.rosters.entry(key.clone()).or_default();
+            daemonset::decide_with(roster, snapshot, key, now)
+        },
     },
     Workload {
         controller: Controller::Job,
         resource: "jobs",
         follows_nodes: false,
-        decide: |snapshot, _, key, now| job::decide(snapshot, key, now),
+        decide: |_, snapshot, key, now| job::decide(snapshot, key, now),
     },
 ];
+
+/// What decisions need besides the snapshot.
+#[derive(Clone, Debug)]
+struct Means {
+    deployments: DeploymentConfig,
+    /// What each DaemonSet's last pass kept.
+    rosters: BTreeMap<Key, Roster>,
+}
 
 /// An object whose last decision was carried out and left nothing to do.
 #[derive(Clone, Debug)]
@@ -61,7 +73,7 @@ struct Rest {
 /// The workload controllers, with what each object last came to.
 #[derive(Clone, Debug)]
 pub struct Workloads {
-    deployments: DeploymentConfig,
+    means: Means,
     garbage: PodGarbageConfig,
     next_collection: Duration,
     resting: BTreeMap<&'static str, BTreeMap<Key, Rest>>,
@@ -71,7 +83,10 @@ impl Workloads {
     pub fn new(service: &Service) -> Self {
         let config = &service.config;
         Self {
-            deployments: DeploymentConfig { period: config.controller_period },
+            means: Means {
+                deployments: DeploymentConfig { period: config.controller_period },
+                rosters: BTreeMap::new(),
+            },
             garbage: PodGarbageConfig { threshold: config.terminated_pod_gc_threshold },
             next_collection: service.clock.mono(),
             resting: BTreeMap::new(),
@@ -109,6 +124,9 @@ impl Workloads {
         let snapshot = reflector.snapshot();
         let resting = self.resting.entry(workload.resource).or_default();
         resting.retain(|key, _| snapshot.at(workload.resource, key).is_some());
+        if workload.controller == Controller::DaemonSet {
+            self.means.rosters.retain(|key, _| snapshot.at(workload.resource, key).is_some());
+        }
         snapshot
             .list(workload.resource)
             .filter(|(key, object)| {
@@ -126,7 +144,7 @@ impl Workloads {
         for _ in 0..AT_ONCE {
             let seen = service.fresh().snapshot().ownership().changes();
             let settled = try_settle(service, workload.controller.name(), |snapshot, now| {
-                (workload.decide)(snapshot, self.deployments, key, now)
+                (workload.decide)(&mut self.means, snapshot, key, now)
             });
             let settled = settled.await;
             let resting = self.resting.entry(workload.resource).or_default();

@@ -6,13 +6,18 @@
 //! unreachable node, and never lets more than `maxUnavailable` nodes be without a working pod to replace old pods: a
 //! pin can be claimed once, so there is no surge, and a replacement is made only when the old pod has left its node.
 
+mod basis;
 mod pass;
-mod places;
+mod place;
 mod rollout;
+mod roster;
 mod status;
 mod template;
 
-pub use pass::decide;
+pub use pass::{decide, decide_with};
+pub use roster::Roster;
+
+pub(crate) use basis::{host, owner};
 
 /// Label of a DaemonSet's pods: the hash of the template that they were made from.
 pub const REVISION_HASH: &str = "controller-revision-hash";

@@ -2,44 +2,24 @@
 
 use serde_json::Value;
 
-use super::places::{Daemon, Place, Places};
+use super::roster::Kept;
 use crate::json;
-use crate::snapshot::Object;
+use crate::snapshot::Key;
 
 /// The old pods to delete: as many as `maxUnavailable` allows beyond the nodes that have no working pod of the present
 /// template already, first those that are not available. None under OnDelete.
 ///
 /// A node that is lost counts as one without a working pod, and its old pod waits until the node is back (DS-03).
-pub(super) fn giving_way<'a>(daemon_set: &Value, places: &Places<'a>) -> Vec<&'a Object> {
-    if json::text(daemon_set, &["spec", "updateStrategy", "type"]) == Some("OnDelete") {
+pub(super) fn giving_way(daemon_set: &Value, kept: &Kept) -> Vec<Key> {
+    if kept.old.is_empty() || json::text(daemon_set, &["spec", "updateStrategy", "type"]) == Some("OnDelete")
+    {
         return Vec::new();
     }
-    let mut away = 0;
-    let mut old = Vec::new();
-    for (host, place) in places.wanted() {
-        match standing(place) {
-            Some(daemon) if daemon.is_current => away += usize::from(!daemon.is_available),
-            Some(_) if place.is_lost => away += 1,
-            Some(daemon) => old.push((order(place, daemon), host, daemon.pod)),
-            None => away += 1,
-        }
-    }
-    if old.is_empty() {
-        return Vec::new();
-    }
-    old.sort_unstable_by_key(|(order, host, _)| (*order, *host));
-    let budget = max_unavailable(daemon_set, places.wanted().count()).saturating_sub(away);
-    old.into_iter().take(budget).map(|(_, _, pod)| pod).collect()
-}
-
-/// The one pod that stays on a node.
-fn standing<'p, 'a>(place: &'p Place<'a>) -> Option<&'p Daemon<'a>> {
-    place.pods.iter().find(|daemon| daemon.is_live() && !daemon.phase().is_finished())
-}
-
-/// Those that do not work come first; those on nodes that would not take the next one come last.
-fn order(place: &Place<'_>, daemon: &Daemon<'_>) -> (bool, bool) {
-    (daemon.is_available, json::is_true(place.node, &["spec", "unschedulable"]))
+    let number = |figure: u64| usize::try_from(figure).unwrap_or(usize::MAX);
+    let budget =
+        max_unavailable(daemon_set, number(kept.figures.desired)).saturating_sub(number(kept.figures.away));
+    let old = kept.old.iter().filter_map(|(_, host)| kept.place(host)?.standing());
+    old.take(budget).map(|daemon| daemon.key.clone()).collect()
 }
 
 /// A count, or a percentage of the nodes, rounded up; at least 1, since there is no surge.
