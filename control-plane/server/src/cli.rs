@@ -173,6 +173,9 @@ pub struct Serve {
     /// So many Succeeded and Failed pods may stand before the oldest are deleted; 0 for any number.
     #[arg(long, value_name = "N", default_value_t = 12_500)]
     terminated_pod_gc_threshold: usize,
+    /// How long an Event stays after it was last written.
+    #[arg(long, value_name = "D", default_value = "1h", value_parser = duration)]
+    event_ttl: Duration,
     /// How many writes are remembered for watches and old lists, and at most 64 MiB of them; who asks for older ones gets
     /// 410 and lists again.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_HISTORY)]
@@ -248,6 +251,7 @@ impl Serve {
             not_ready_timeout: self.not_ready_timeout,
             eviction_timeout: self.eviction_timeout,
             terminated_pod_gc_threshold: self.terminated_pod_gc_threshold,
+            event_ttl: self.event_ttl,
             watch_history: self.watch_history,
             ..Config::default()
         };

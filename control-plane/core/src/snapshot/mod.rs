@@ -7,6 +7,7 @@
 //! counted from was really written ([`Snapshot::since`]).
 
 mod boards;
+mod events;
 mod indexes;
 mod instants;
 mod key;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::boards::Boards;
+use super::events::Events;
 use super::indexes::Indexes;
 use super::instants::{Instants, Mark};
 use super::leases::{LEASE_NAMESPACE, Leases};
@@ -26,6 +27,7 @@ pub struct Snapshot {
     boards: Boards,
     leases: Leases,
     instants: Instants,
+    events: Events,
     touches: Touches,
     /// What schedulers read, kept as it changes.
     pub(super) ledgers: Vec<Ledger>,
@@ -154,6 +156,8 @@ impl Snapshot {
             self.instants.restore_node(&key.name, &object, now);
         } else if is_node_lease(resource, &key) {
             self.leases.note_duration(&key, &object);
+        } else if resource == "events" {
+            self.events.restore(&key, &object, now);
         }
         self.apply(resource, key, Some(object));
     }
@@ -165,6 +169,8 @@ impl Snapshot {
             self.observe_node(&key.name, old.as_deref(), object.as_deref(), now);
         } else if is_node_lease(resource, &key) {
             self.leases.observe(&key, old.as_deref(), object.as_deref(), now.mono);
+        } else if resource == "events" {
+            self.events.observe(&key, object.as_deref(), now);
         } else {
             self.instants.observe(resource, &key, old.as_ref(), object.as_ref(), now);
         }
@@ -220,6 +226,12 @@ impl Snapshot {
     #[must_use]
     pub fn lease_duration(&self, node: &str) -> Option<Duration> {
         self.leases.duration(node)
+    }
+
+    /// The Events whose last write was accepted at least `age` ago, in the order of their keys. Of those that were in the store
+    /// when the process started their own stamps tell.
+    pub fn events_older_than(&self, age: Duration, now: &Now) -> impl Iterator<Item = &Key> + use<'_> {
+        self.events.older_than(age, now.mono)
     }
 
     /// How long ago the write was accepted that put `stamp` there; never more than the truth, so that a delay

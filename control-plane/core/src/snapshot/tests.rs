@@ -166,3 +166,58 @@ fn objects_are_found_by_place_namespace_node_and_uid() {
     assert_eq!((snapshot.find_uid("n-b"), snapshot.get("pods", "n", "b")), (None, None));
     assert_eq!(snapshot.resources().collect::<Vec<_>>(), ["pods"]);
 }
+
+#[test]
+fn events_grow_old_from_their_last_write_whatever_they_say() {
+    let mut snapshot = Snapshot::default();
+    let key = |name: &str| Key::new("n", name);
+    let stamped = |stamps: Value| {
+        let mut event = json!({"metadata": {"name": "e", "namespace": "n"}});
+        event.as_object_mut().expect("an object").extend(stamps.as_object().cloned().unwrap_or_default());
+        Some(Arc::new(event))
+    };
+    let old = json!({"lastTimestamp": "2020-01-01T00:00:00Z"});
+    snapshot.observe("events", key("a"), stamped(old.clone()), &at(1_000));
+    snapshot.observe("events", key("b"), stamped(json!({"eventTime": "2036-01-01T00:00:00Z"})), &at(2_000));
+    snapshot.observe("events", key("gone"), stamped(json!({})), &at(1_000));
+    snapshot.observe("events", key("gone"), None, &at(1_500));
+    let check = |snapshot: &Snapshot, now: u64, expected: &[&str]| {
+        let old = snapshot.events_older_than(Duration::from_secs(10), &at(now));
+        assert_eq!(old.map(|key| key.name.as_str()).collect::<Vec<_>>(), expected, "{now}");
+    };
+    check(&snapshot, 10_999, &[]);
+    check(&snapshot, 11_000, &["a"]);
+    snapshot.observe("events", key("a"), stamped(old), &at(11_000));
+    check(&snapshot, 12_000, &["b"]);
+    check(&snapshot, 21_000, &["a", "b"]);
+}
+
+#[test]
+fn after_a_restart_events_are_as_old_as_the_newest_of_their_stamps() {
+    let mut snapshot = Snapshot::default();
+    // The process starts at 12:01:40.
+    for (name, stamps) in [
+        ("count", json!({"firstTimestamp": "2026-11-29T11:00:00Z", "lastTimestamp": "2026-11-29T12:01:35Z"})),
+        (
+            "series",
+            json!({"eventTime": "2026-11-29T11:00:00.5Z", "series": {"lastObservedTime": "2026-11-29T12:01:38Z"}}),
+        ),
+        (
+            "created",
+            json!({"metadata": {"creationTimestamp": "2026-11-29T12:01:30Z"}, "lastTimestamp": null}),
+        ),
+        ("silent", json!({})),
+        ("to-come", json!({"eventTime": "2027-01-01T00:00:00Z"})),
+    ] {
+        snapshot.restore("events", Key::new("n", name), Arc::new(stamps), &at(100_000));
+    }
+    let check = |now: u64, expected: &[&str]| {
+        let old = snapshot.events_older_than(Duration::from_secs(10), &at(now));
+        assert_eq!(old.map(|key| key.name.as_str()).collect::<Vec<_>>(), expected, "{now}");
+    };
+    check(100_000, &["created"]);
+    check(105_000, &["count", "created"]);
+    check(108_000, &["count", "created", "series"]);
+    check(109_999, &["count", "created", "series"]);
+    check(110_000, &["count", "created", "series", "silent", "to-come"]);
+}

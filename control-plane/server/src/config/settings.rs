@@ -76,6 +76,8 @@ pub struct Config {
     pub eviction_timeout: Duration,
     /// So many finished pods may stand; 0 for any number.
     pub terminated_pod_gc_threshold: usize,
+    /// How long an Event stays after it was last written.
+    pub event_ttl: Duration,
     /// W: how often workload controllers make a pass (DEPL-01).
     pub controller_period: Duration,
     /// How the log is written.
@@ -126,6 +128,7 @@ impl Default for Config {
             not_ready_timeout: Duration::from_secs(15),
             eviction_timeout: Duration::from_secs(300),
             terminated_pod_gc_threshold: 12_500,
+            event_ttl: Duration::from_secs(3600),
             controller_period: Duration::from_secs(1),
             log_format: LogFormat::Text,
             audit_log_path: None,

@@ -19,8 +19,8 @@ use super::workloads::Workloads;
 use crate::config::Controller;
 use crate::service::Service;
 
-/// How often old events are looked for.
-const EVENT_SWEEP: Duration = Duration::from_secs(60);
+/// Events that are deleted together.
+const AT_A_SWEEP: usize = 256;
 /// Changes that follow from changes are followed so far in one turn.
 const ROUNDS: usize = 16;
 
@@ -57,7 +57,7 @@ impl Controllers {
             garbage: GarbageConfig { kinds, namespaced },
             next_check: now,
             next_pass: now,
-            next_sweep: now + EVENT_SWEEP,
+            next_sweep: now + event_sweep(config.event_ttl),
             nodes: BTreeMap::new(),
             waiting: None,
             followed: 0,
@@ -88,7 +88,7 @@ impl Controllers {
             self.workloads.pass(service).await;
         }
         if now >= self.next_sweep {
-            self.next_sweep = next(self.next_sweep, EVENT_SWEEP, now);
+            self.next_sweep = next(self.next_sweep, event_sweep(service.config.event_ttl), now);
             sweep_events(service).await;
         }
         self.follow(service).await;
@@ -273,11 +273,17 @@ fn keys(service: &Service, resource: &str) -> Vec<Key> {
     service.fresh().snapshot().list(resource).map(|(key, _)| key.clone()).collect()
 }
 
+/// How often old events are looked for: each goes within a sixtieth of its lifetime after that, and within a minute.
+fn event_sweep(lifetime: Duration) -> Duration {
+    (lifetime / 60).clamp(Duration::from_secs(1), Duration::from_secs(60))
+}
+
 async fn sweep_events(service: &Service) {
-    let expired = recorder::expired(service.fresh().snapshot(), &service.now());
-    for (key, revision) in expired {
-        // One that was just raised again stays.
-        drop(service.store.delete(key, revision).await);
+    let expired = recorder::expired(service.fresh().snapshot(), service.config.event_ttl, &service.now());
+    for some in expired.chunks(AT_A_SWEEP) {
+        // One that was just raised again stays; one that cannot be deleted now is looked for again.
+        let gone = some.iter().map(|(key, revision)| service.store.delete(key.clone(), *revision));
+        drop(futures_util::future::join_all(gone).await);
         service.take_in();
     }
 }

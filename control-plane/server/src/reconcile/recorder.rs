@@ -5,14 +5,12 @@
 
 use std::time::Duration;
 
-use control_plane_core::{EventRecord, Now, Snapshot, time};
+use control_plane_core::{EventRecord, Now, Snapshot};
 use serde_json::{Value, json};
 
 use crate::random::Random;
 use crate::store::{Expect, Key, Store, StoreError};
 
-/// An Event lives so long after it was last seen.
-const LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// Writers of one Event at once, and foreign Events of its name, that are put up with.
 const ATTEMPTS: u64 = 64;
 /// The namespace of events about cluster-scoped objects.
@@ -100,21 +98,14 @@ pub async fn record(
     Err(lost)
 }
 
-/// The events whose time is over, with their revisions.
-pub fn expired(snapshot: &Snapshot, now: &Now) -> Vec<(Key, u64)> {
-    let over = |event: &Value| {
-        let stamps =
-            ["/lastTimestamp", "/series/lastObservedTime", "/eventTime", "/metadata/creationTimestamp"];
-        let seen = stamps.iter().filter_map(|stamp| time::parse(text(event, stamp))).max();
-        seen.is_some_and(|seen| time::elapsed(now.wall, seen) > LIFETIME)
-    };
-    let expired = snapshot.list("events").filter(|(_, event)| over(event));
-    expired
-        .filter_map(|(key, event)| {
-            let revision = text(event, "/metadata/resourceVersion").parse().ok()?;
-            Some((Key::new("events", &key.namespace, &key.name), revision))
-        })
-        .collect()
+/// The events whose last write is at least `lifetime` ago, with their revisions.
+pub fn expired(snapshot: &Snapshot, lifetime: Duration, now: &Now) -> Vec<(Key, u64)> {
+    let expired = snapshot.events_older_than(lifetime, now).filter_map(|key| {
+        let event = snapshot.at("events", key)?;
+        let revision = text(event, "/metadata/resourceVersion").parse().ok()?;
+        Some((Key::new("events", &key.namespace, &key.name), revision))
+    });
+    expired.collect()
 }
 
 fn event(record: &EventRecord, namespace: &str, name: &str, uid: &str, now: &Now) -> Value {
@@ -270,14 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn events_expire_an_hour_after_they_were_last_seen() {
+    fn events_expire_so_long_after_they_were_last_written() {
         let mut snapshot = Snapshot::default();
-        let event = json!({
-            "metadata": {"name": "e", "namespace": "default", "resourceVersion": "7"},
-            "lastTimestamp": "1970-01-01T00:00:10Z",
-        });
-        snapshot.apply("events", control_plane_core::Key::of(&event), Some(std::sync::Arc::new(event)));
-        assert_eq!(expired(&snapshot, &at(3600)), []);
-        assert_eq!(expired(&snapshot, &at(3611)), [(Key::new("events", "default", "e"), 7)]);
+        let key = control_plane_core::Key::new("default", "e");
+        let event = json!({"metadata": {"name": "e", "namespace": "default", "resourceVersion": "7"}});
+        snapshot.observe("events", key, Some(std::sync::Arc::new(event)), &at(10));
+        let lifetime = Duration::from_secs(3600);
+        assert_eq!(expired(&snapshot, lifetime, &at(3609)), []);
+        assert_eq!(expired(&snapshot, lifetime, &at(3610)), [(Key::new("events", "default", "e"), 7)]);
     }
 }

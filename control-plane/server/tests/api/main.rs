@@ -7,6 +7,7 @@ mod binding;
 mod daemonsets;
 mod deployments;
 mod endpoints;
+mod expiry;
 mod identity;
 mod jobs;
 mod leading;
