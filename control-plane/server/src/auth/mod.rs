@@ -54,11 +54,11 @@ impl User {
         Self { name, groups, ..Self::default() }.with_usual_groups()
     }
 
-    /// The same, in the group that everyone is in.
+    /// The same, in the group that everyone is in; one that was put among the unauthenticated stays there.
     #[must_use]
     pub fn with_usual_groups(mut self) -> Self {
         let usual = if self.is_anonymous() { UNAUTHENTICATED } else { AUTHENTICATED };
-        if !self.is_in(usual) {
+        if !self.is_in(usual) && !self.is_in(UNAUTHENTICATED) {
             self.groups.push(usual.into());
         }
         self

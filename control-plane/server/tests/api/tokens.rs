@@ -273,6 +273,11 @@ fn who_may_act_as_others_does() {
         "users \"bob\" is forbidden: User \"nobody\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope"
     );
     assert_eq!(ask(ADMIN, &[("Impersonate-Group", "system:masters")], pods).status, 400);
+    // One who is acted as without credentials has only what everybody has.
+    let unknown = [("Impersonate-User", "bob"), ("Impersonate-Group", "system:unauthenticated")];
+    assert_eq!(ask(ADMIN, &[("Impersonate-User", "bob")], "/apis").status, 200);
+    assert_eq!(ask(ADMIN, &unknown, "/apis").status, 403);
+    assert_eq!(ask(ADMIN, &unknown, "/version").status, 200);
     // Leave to act as one user is no leave to act as another, or in a group.
     let rule = json!({"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"]});
     let group = "/apis/rbac.authorization.k8s.io/v1";
