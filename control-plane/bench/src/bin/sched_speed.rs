@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use control_plane::store::{Expect, Key, Scope};
 use control_plane::{Clock, Config, ControlPlane, MemoryStore, RedbStore, Store};
-use control_plane_bench::{LEASES, PODS, Server, median, ms};
+use control_plane_bench::{Client, LEASES, PODS, Server, median, ms};
+use control_plane_core::controllers::daemonset::{self, Roster};
 use control_plane_core::scheduler::{self, Assumed, KUBE32, Profile, UPSTREAM, Verdict};
-use control_plane_core::{Now, Snapshot};
+use control_plane_core::{Now, Snapshot, Write};
 use serde_json::{Value, json};
 use tokio::task::LocalSet;
 
@@ -73,11 +74,12 @@ impl Clock for Hand {
     }
 }
 
-/// Five thousand pods that 32 clients create while there are 500 boards; answers the seconds until the last is bound.
-async fn through_the_api(binary: &Path, dir: &Path) -> anyhow::Result<f64> {
+/// Five thousand pods that 32 clients create while there are 500 boards; answers the seconds until the last is bound, and how
+/// many microseconds of processor time each pod costs the server, events included.
+async fn through_the_api(binary: &Path, dir: &Path, store: &str) -> anyhow::Result<[f64; 2]> {
     const CLIENTS: usize = 32;
     const EACH: usize = 5_000 / CLIENTS + 1;
-    let server = Server::start(binary, dir, &["--store", "redb"])?;
+    let server = Server::start(binary, dir, &["--store", store])?;
     let mut client = server.client().await?;
     for n in 0..500 {
         let name = format!("n{n}");
@@ -88,6 +90,7 @@ async fn through_the_api(binary: &Path, dir: &Path) -> anyhow::Result<f64> {
     for _ in 0..CLIENTS {
         clients.push(server.client().await?);
     }
+    let before = server.computed()?.as_secs_f64();
     let (local, started) = (LocalSet::new(), Instant::now());
     let making = clients.into_iter().enumerate().map(|(number, mut client)| {
         local.spawn_local(async move {
@@ -101,11 +104,28 @@ async fn through_the_api(binary: &Path, dir: &Path) -> anyhow::Result<f64> {
     let made = local.run_until(async { futures_util::future::try_join_all(making).await }).await?;
     made.into_iter().collect::<anyhow::Result<Vec<()>>>()?;
     let took = started.elapsed();
+    // The last events may still be on their way.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while count(&mut client, "/api/v1/namespaces/default/events").await? < CLIENTS * EACH {
+        anyhow::ensure!(Instant::now() < deadline, "events are missing");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let spent = server.computed()?.as_secs_f64() - before;
     let (_, unbound) =
         client.ask("GET", &format!("{PODS}?fieldSelector=spec.nodeName%3D&limit=1"), "").await?;
     let unbound: Value = serde_json::from_slice(unbound)?;
     anyhow::ensure!(unbound["items"].as_array().is_some_and(Vec::is_empty), "some pod was not bound");
-    Ok(took.as_secs_f64() * 5_000.0 / (CLIENTS * EACH) as f64)
+    let pods = (CLIENTS * EACH) as f64;
+    Ok([took.as_secs_f64() * 5_000.0 / pods, spent * 1e6 / pods])
+}
+
+/// How many objects there are at a path.
+async fn count(client: &mut Client, path: &str) -> anyhow::Result<usize> {
+    let (_, list) = client.ask("GET", &format!("{path}?limit=1"), "").await?;
+    let list: Value = serde_json::from_slice(list)?;
+    let shown = list["items"].as_array().map_or(0, Vec::len);
+    let more = list["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
+    Ok(shown + usize::try_from(more)?)
 }
 
 /// Milliseconds to place one pod where there are 5,000 boards.
@@ -188,6 +208,69 @@ async fn idle_pass() -> anyhow::Result<f64> {
     Ok(median(turns))
 }
 
+/// Milliseconds of one pass over a DaemonSet of 5,000 boards after one of them changed.
+fn one_node_changed() -> anyhow::Result<f64> {
+    const CHANGES: usize = 25;
+    let now = Now { mono: Duration::ZERO, wall: START.parse()? };
+    let mut snapshot = Snapshot::default();
+    let put = |snapshot: &mut Snapshot, resource: &'static str, object: Value| {
+        snapshot.observe(resource, control_plane_core::Key::of(&object), Some(object.into()), &now);
+    };
+    for n in 0..5_000 {
+        put(&mut snapshot, "nodes", board(&format!("n{n:04}")));
+    }
+    put(&mut snapshot, "daemonsets", daemon_set());
+    let key = control_plane_core::Key::new("default", "agent");
+    let mut roster = Roster::default();
+    let made = daemonset::decide_with(&mut roster, &snapshot, &key, &now);
+    for (number, write) in made.writes.into_iter().enumerate() {
+        match write {
+            Write::Create { object: mut pod, .. } => {
+                pod["metadata"]["uid"] = number.to_string().into();
+                pod["spec"]["nodeName"] = pod["spec"]["nodeSelector"]["kubernetes.io/hostname"].clone();
+                pod["status"] = json!({"phase": "Running", "conditions": [
+                    {"type": "Ready", "status": "True", "lastTransitionTime": START},
+                ]});
+                put(&mut snapshot, "pods", pod);
+            }
+            Write::Update { resource, object, .. } => put(&mut snapshot, resource, object),
+            Write::Replace { .. } | Write::Delete { .. } | Write::Bind { .. } | Write::Evict { .. } => {
+                anyhow::bail!("nothing else was to be written")
+            }
+        }
+    }
+    // The status tells of the pods from here on.
+    for write in daemonset::decide_with(&mut roster, &snapshot, &key, &now).writes {
+        if let Write::Update { resource, object, .. } = write {
+            put(&mut snapshot, resource, object);
+        }
+    }
+    let mut passes = Vec::new();
+    for n in 0..CHANGES {
+        let mut changed = board(&format!("n{:04}", n * 97));
+        changed["metadata"]["labels"]["changed"] = n.to_string().into();
+        put(&mut snapshot, "nodes", changed);
+        let started = Instant::now();
+        let decision = daemonset::decide_with(&mut roster, &snapshot, &key, &now);
+        passes.push(ms(started.elapsed()));
+        anyhow::ensure!(decision.is_idle(), "something was done for a label that nobody asks for");
+    }
+    Ok(median(passes))
+}
+
+fn daemon_set() -> Value {
+    let mut template = json!({"metadata": {"labels": {"app": "agent"}}});
+    template["spec"] = pod("template")["spec"].clone();
+    json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default", "uid": "agent", "generation": 1},
+        "spec": {
+            "selector": {"matchLabels": {"app": "agent"}}, "template": template,
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
+        },
+    })
+}
+
 /// Turns until nothing happens any more.
 async fn settle(plane: &ControlPlane, clock: &Hand) {
     for _ in 0..10 {
@@ -248,15 +331,21 @@ async fn main() -> anyhow::Result<()> {
         Some(dir) => tempfile::tempdir_in(dir)?,
         None => tempfile::tempdir()?,
     };
-    let mut figures: [Vec<f64>; 7] = Default::default();
+    let mut figures: [Vec<f64>; 11] = Default::default();
     for run in 0..RUNS {
         eprintln!("sched_speed: run {} of {RUNS}", run + 1);
         let place = |what: &str| dir.path().join(format!("{what}{run}"));
+        let [durable, durable_cost] = through_the_api(&binary, &place("redb"), "redb").await?;
+        let [forgetful, forgetful_cost] = through_the_api(&binary, &place("memory"), "memory").await?;
         let of_run = [
-            through_the_api(&binary, &place("api")).await?,
+            durable,
+            durable_cost,
+            forgetful,
+            forgetful_cost,
             one_attempt(&KUBE32)?,
             one_attempt(&UPSTREAM)?,
             idle_pass().await?,
+            one_node_changed()?,
             taints(&place("one"), 1).await?,
             taints(&place("hundred"), 100).await?,
             taints(&place("all"), 500).await?,
@@ -267,9 +356,13 @@ async fn main() -> anyhow::Result<()> {
     }
     let rows = [
         ("5,000 pods bound to 500 boards by 32 clients, s", 2, "2"),
+        ("… processor time of the server a pod, µs", 0, ""),
+        ("… with the store in memory, s", 2, ""),
+        ("… processor time of the server a pod, µs", 0, ""),
         ("one pod among 5,000 boards (kube32), ms", 3, "1"),
         ("one pod among 5,000 boards (upstream), ms", 3, "1"),
         ("idle turn, 5,000 boards and 20,000 pods, ms", 2, "20"),
+        ("DaemonSet of 5,000 boards after one changed, ms", 3, "10"),
         ("from check to taint, 1 of 500 boards dead, ms", 1, "50"),
         ("… 100 of 500, the last, ms", 1, ""),
         ("… all 500, the last, ms", 1, ""),

@@ -8,7 +8,6 @@ use super::amounts::Amounts;
 use super::attempt::SchedulerConfig;
 use super::ledger::Ledger;
 use super::ports::HostPort;
-use super::profile::Profile;
 use crate::snapshot::{Key, Snapshot};
 use crate::{json, pod};
 
@@ -54,44 +53,44 @@ impl Assumed {
         self.pods.values().filter(move |it| it.node == node).flat_map(|it| &it.ports)
     }
 
-    /// What is on its way to each node, the pod under `except` aside.
-    fn by_node(&self, profile: &Profile, snapshot: &Snapshot, except: &Key) -> BTreeMap<&str, Amounts> {
-        let mut sums: BTreeMap<&str, Amounts> = BTreeMap::new();
+    /// What is on its way to each node, the pod under `except` aside, by where the node is in the ledger.
+    fn by_slot(&self, ledger: &Ledger, snapshot: &Snapshot, except: &Key) -> BTreeMap<usize, Amounts> {
+        let mut sums: BTreeMap<usize, Amounts> = BTreeMap::new();
         for ((key, uid), it) in self.pods.iter().filter(|((key, _), _)| key != except) {
+            let Some(slot) = ledger.slot(&it.node) else { continue };
             let arrived = snapshot
                 .at("pods", key)
                 .is_some_and(|there| json::uid(there) == uid && pod::node(there).is_some());
-            let request = it.requests.iter().find(|(name, _)| *name == profile.name);
+            let request = it.requests.iter().find(|(name, _)| *name == ledger.profile().name);
             if let Some((_, request)) = request.filter(|_| !arrived) {
-                sums.entry(&it.node).or_default().add_all(request);
+                sums.entry(slot).or_default().add_all(request);
             }
         }
         sums
     }
 }
 
-/// What is taken of nodes beside what a ledger says, from the view of one pod.
-pub(super) struct Beside<'a> {
-    on_their_way: BTreeMap<&'a str, Amounts>,
-    /// The pod's own, where it is bound already.
-    own: Option<(&'a str, &'a Amounts)>,
+/// What is taken of nodes beside what a ledger says, from the view of one pod: it has few nodes, and every node is looked up in it.
+pub(super) struct Beside {
+    /// By where the node is in the ledger.
+    taken: Vec<(usize, Amounts)>,
 }
 
-impl<'a> Beside<'a> {
-    pub(super) fn new(ledger: &'a Ledger, snapshot: &Snapshot, assumed: &'a Assumed, pod: &Key) -> Self {
-        Self { on_their_way: assumed.by_node(ledger.profile(), snapshot, pod), own: ledger.subtracted(pod) }
+impl Beside {
+    pub(super) fn new(ledger: &Ledger, snapshot: &Snapshot, assumed: &Assumed, pod: &Key) -> Self {
+        let mut taken = assumed.by_slot(ledger, snapshot, pod);
+        // The pod's own, where it is bound already.
+        if let Some((node, request)) = ledger.subtracted(pod)
+            && let Some(slot) = ledger.slot(node)
+        {
+            taken.entry(slot).or_default().take_all(request);
+        }
+        Self { taken: taken.into_iter().collect() }
     }
 
-    /// What is taken of `node` more than the ledger says; less, where it is negative.
-    pub(super) fn on(&self, node: &str) -> Option<Amounts> {
-        let coming = if self.on_their_way.is_empty() { None } else { self.on_their_way.get(node).cloned() };
-        match self.own.filter(|(own, _)| *own == node) {
-            Some((_, request)) => {
-                let mut beside = coming.unwrap_or_default();
-                beside.take_all(request);
-                Some(beside)
-            }
-            None => coming,
-        }
+    /// What is taken of the node there more than the ledger says; less, where it is negative.
+    pub(super) fn on(&self, slot: usize) -> Option<&Amounts> {
+        let found = self.taken.binary_search_by_key(&slot, |(slot, _)| *slot).ok()?;
+        self.taken.get(found).map(|(_, taken)| taken)
     }
 }

@@ -75,7 +75,7 @@ pub fn place(
     match schedule(profile, &pod, snapshot, assumed) {
         Verdict::Bind { node, .. } => {
             let events = vec![scheduled(profile, &pod, &node)];
-            Placed { pod: bound(&pod, &node, now), events, look_again: None }
+            Placed { pod: bind(pod, &node, now), events, look_again: None }
         }
         Verdict::Unschedulable { message } => {
             let mut pod = pod;
@@ -144,7 +144,10 @@ pub fn pending(snapshot: &Snapshot, config: &SchedulerConfig) -> Vec<Key> {
 /// `status.reason` goes (NODE-18).
 #[must_use]
 pub fn bound(pod: &Value, node: &str, now: &Now) -> Value {
-    let mut pod = pod.clone();
+    bind(pod.clone(), node, now)
+}
+
+fn bind(mut pod: Value, node: &str, now: &Now) -> Value {
     json::object_mut(&mut pod, &["spec"]).insert("nodeName".to_owned(), node.into());
     let status = json::object_mut(&mut pod, &["status"]);
     if status.get("reason").and_then(Value::as_str) == Some("Evicted") {

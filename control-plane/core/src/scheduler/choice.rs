@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::accounting::{Assumed, Beside};
-use super::amounts::Amounts;
 use super::ledger::Ledger;
 use super::profile::{Candidate, Filter, Profile, Rate, Reason, Wanted};
 use super::score::{Score, Share, Sum};
@@ -65,12 +64,12 @@ impl<'a> Attempt<'a> {
         Self { profile, ledger, snapshot, assumed, wanted, filters, key: Key::of(pod) }
     }
 
-    fn beside(&self) -> Beside<'_> {
+    fn beside(&self) -> Beside {
         Beside::new(&self.ledger, self.snapshot, self.assumed, &self.key)
     }
 
-    fn candidate(&self, slot: usize, beside: Option<Amounts>) -> Candidate<'_> {
-        Candidate::new(&self.wanted, (&self.ledger, slot), beside, self.snapshot, self.assumed)
+    fn candidate<'s>(&'s self, slot: usize, beside: &'s Beside) -> Candidate<'s> {
+        Candidate::new(&self.wanted, (&self.ledger, slot), beside.on(slot), self.snapshot, self.assumed)
     }
 
     /// The first filter that the node fails; its reasons are left in `reasons`, which is empty otherwise.
@@ -136,8 +135,8 @@ pub fn schedule(profile: &'static Profile, pod: &Value, snapshot: &Snapshot, ass
     let beside = attempt.beside();
     let (mut feasible, mut failures) = (Vec::new(), Failures::default());
     let mut reasons = Vec::new();
-    for (name, slot) in attempt.ledger.nodes() {
-        let candidate = attempt.candidate(slot, beside.on(name));
+    for (_, slot) in attempt.ledger.nodes() {
+        let candidate = attempt.candidate(slot, &beside);
         match attempt.first_failed(&candidate, &mut reasons) {
             Some(filter) => failures.count(filter, &mut reasons),
             None => feasible.push(candidate),
@@ -161,8 +160,9 @@ pub fn fits_on(
     node: &str,
 ) -> bool {
     let attempt = Attempt::new(profile, pod, snapshot, assumed);
+    let beside = attempt.beside();
     attempt.ledger.slot(node).is_some_and(|slot| {
-        let candidate = attempt.candidate(slot, attempt.beside().on(node));
+        let candidate = attempt.candidate(slot, &beside);
         attempt.first_failed(&candidate, &mut Vec::new()).is_none()
     })
 }
@@ -177,7 +177,7 @@ pub fn explain(
 ) -> Vec<Explained> {
     let attempt = Attempt::new(profile, pod, snapshot, assumed);
     let beside = attempt.beside();
-    let nodes = attempt.ledger.nodes().map(|(name, slot)| (name, attempt.candidate(slot, beside.on(name))));
+    let nodes = attempt.ledger.nodes().map(|(name, slot)| (name, attempt.candidate(slot, &beside)));
     let judged = nodes.map(|(name, candidate)| {
         let passes = attempt.first_failed(&candidate, &mut Vec::new()).is_none();
         (name, candidate, passes)

@@ -156,7 +156,12 @@ impl Ledger {
     /// The number of a resource, if any node or bound pod has something of it.
     #[must_use]
     pub fn column(&self, resource: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.resource == resource)
+        // Most ask by the very name that a column was made with.
+        let is_it = |column: &Column| {
+            let name: &str = &column.resource;
+            std::ptr::eq(name, resource) || name == resource
+        };
+        self.columns.iter().position(is_it)
     }
 
     /// How much there is of the resource with this number.

@@ -114,7 +114,7 @@ pub struct Candidate<'a> {
     /// What most filters ask of the node.
     pub facts: Facts,
     /// What of it is taken besides what the ledger says.
-    beside: Option<Amounts>,
+    beside: Option<&'a Amounts>,
     /// Whether enough is left of everything that is counted; what is short is only looked for where it is not.
     pub has_room: bool,
     /// Everything else, for the few that ask.
@@ -129,7 +129,7 @@ impl<'a> Candidate<'a> {
     pub fn new(
         wanted: &'a Wanted<'a>,
         (ledger, slot): (&'a Ledger, usize),
-        beside: Option<Amounts>,
+        beside: Option<&'a Amounts>,
         snapshot: &'a Snapshot,
         assumed: &'a Assumed,
     ) -> Self {
@@ -170,7 +170,7 @@ impl<'a> Candidate<'a> {
     pub fn figure(&self, resource: &str) -> Figure {
         let listed = self.ledger.column(resource);
         let mut figure = listed.map_or_else(Figure::default, |column| self.ledger.figure(column, self.slot));
-        figure.taken += self.beside.as_ref().map_or(0, |beside| beside.get(resource));
+        figure.taken += self.beside.map_or(0, |beside| beside.get(resource));
         figure
     }
 

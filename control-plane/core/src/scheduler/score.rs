@@ -61,12 +61,15 @@ impl Sum {
     pub(super) fn of(mut shares: impl Iterator<Item = (u32, Share)>) -> Option<Self> {
         let zero = Self { part: 0, of: 1 };
         shares.try_fold(zero, |sum, (weight, share)| {
-            let term = share.part.checked_mul(u128::from(weight))?;
+            let term = times(share.part, u128::from(weight))?;
+            if sum.part == 0 {
+                return Some(Self { part: term, of: share.of });
+            }
             if sum.of == share.of {
                 return Some(Self { part: sum.part.checked_add(term)?, of: sum.of });
             }
-            let part = sum.part.checked_mul(share.of)?.checked_add(term.checked_mul(sum.of)?)?;
-            Some(Self { part, of: sum.of.checked_mul(share.of)? })
+            let part = times(sum.part, share.of)?.checked_add(times(term, sum.of)?)?;
+            Some(Self { part, of: times(sum.of, share.of)? })
         })
     }
 
@@ -75,7 +78,15 @@ impl Sum {
         if self.of == other.of {
             return Some(self.part.cmp(&other.part));
         }
-        Some(self.part.checked_mul(other.of)?.cmp(&other.part.checked_mul(self.of)?))
+        Some(times(self.part, other.of)?.cmp(&times(other.part, self.of)?))
+    }
+}
+
+/// The product, if it fits. That of two small numbers always does, and finding out takes longer than multiplying them.
+fn times(a: u128, b: u128) -> Option<u128> {
+    match (u64::try_from(a), u64::try_from(b)) {
+        (Ok(a), Ok(b)) => Some(u128::from(a) * u128::from(b)),
+        _ => a.checked_mul(b),
     }
 }
 

@@ -130,10 +130,6 @@ impl Reflector {
             return true;
         }
         let Effect::Put(entry) = &change.effect else { return true };
-        let ties = |object: &Value| {
-            ["uid", "ownerReferences", "finalizers", "deletionTimestamp"]
-                .map(|field| object["metadata"].get(field).cloned())
-        };
         match &change.previous {
             Some(previous) => ties(&previous.object) != ties(&entry.object),
             None => {
@@ -182,6 +178,11 @@ impl Reflector {
     pub fn status_reported(&mut self, node: &str, revision: u64) {
         self.snapshot.status_reported(node, revision);
     }
+}
+
+/// What an object is, what it belongs to, and what keeps it or lets it go.
+fn ties(object: &Value) -> [Option<&Value>; 4] {
+    ["uid", "ownerReferences", "finalizers", "deletionTimestamp"].map(|field| object["metadata"].get(field))
 }
 
 /// Whether a node's status was written by the board itself, which also another control plane on the same store may have

@@ -102,6 +102,8 @@ impl Service {
         let classes = if kind.resource == "pods" { self.priority_classes() } else { Vec::new() };
         let mut taken = None;
         let mut names = 0;
+        // Others are tried once.
+        let may_retry = generated || allocating.is_some();
         for _ in 0..ATTEMPTS {
             if names == NAMES {
                 break;
@@ -118,8 +120,8 @@ impl Service {
                 cluster_ip: address.as_deref(),
                 classes: &classes,
             };
-            let mut prepared =
-                strategy::prepare_create(kind, namespace, object.clone(), &identity, &self.context())?;
+            let asked = if may_retry { object.clone() } else { std::mem::take(&mut object) };
+            let mut prepared = strategy::prepare_create(kind, namespace, asked, &identity, &self.context())?;
             if let Some(services) = &services {
                 allocate(kind, &mut prepared, None, services)?;
             }
@@ -149,10 +151,12 @@ impl Service {
         self.fresh().snapshot().list("services").map(|(_, service)| Arc::clone(service)).collect()
     }
 
-    /// The priority classes that a new pod may name.
+    /// The priority classes that a new pod may name, besides those of the system.
     fn priority_classes(&self) -> Vec<Value> {
         let reflector = self.fresh();
-        reflector.snapshot().list("priorityclasses").map(|(_, class)| class.as_ref().clone()).collect()
+        let classes = reflector.snapshot().list("priorityclasses");
+        let own = classes.filter(|(key, _)| !key.name.starts_with("system-"));
+        own.map(|(_, class)| class.as_ref().clone()).collect()
     }
 
     async fn insert(
