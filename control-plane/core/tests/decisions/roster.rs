@@ -15,16 +15,41 @@ const PODS: usize = 6;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Node { name: usize, host: usize, wanted: bool, ready: usize, cordoned: bool },
-    NodeGone { name: usize },
-    Heartbeat { name: usize },
-    Pod { name: usize, of: PodOf },
-    PodGone { name: usize },
-    Spec { selector: bool, node_selector: bool, min_ready: u64, note: usize, max_unavailable: usize },
-    Away { gone: bool },
+    Node {
+        name: usize,
+        host: usize,
+        wanted: bool,
+        ready: usize,
+        cordoned: bool,
+    },
+    NodeGone {
+        name: usize,
+    },
+    Heartbeat {
+        name: usize,
+    },
+    Pod {
+        name: usize,
+        of: PodOf,
+    },
+    PodGone {
+        name: usize,
+    },
+    Spec {
+        selector: bool,
+        node_selector: bool,
+        min_ready: u64,
+        note: usize,
+        max_unavailable: usize,
+    },
+    Away {
+        gone: bool,
+    },
     /// The decision is carried out.
     Tend,
-    Pass { tenths: u32 },
+    Pass {
+        tenths: u32,
+    },
     /// The server starts anew.
     Restart,
 }
@@ -105,8 +130,7 @@ fn the_pod(world: &World, name: usize, of: &PodOf) -> Value {
         "status": {"phase": PHASES[of.phase]},
     });
     if !owner.is_empty() {
-        pod["metadata"]["ownerReferences"] =
-            json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": owner, "controller": true}]);
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": owner, "controller": true}]);
     }
     if let Some(node) = of.node {
         pod["spec"]["nodeName"] = NODES[node].into();
@@ -118,7 +142,8 @@ fn the_pod(world: &World, name: usize, of: &PodOf) -> Value {
         // Some stamps are of now, some older, some of a time to come.
         let since = world.now.wall + s(1.0) - s(f64::from(tenths) / 10.0);
         let since = control_plane_core::time::stamp(since);
-        pod["status"]["conditions"] = json!([{"type": "Ready", "status": "True", "lastTransitionTime": since}]);
+        pod["status"]["conditions"] =
+            json!([{"type": "Ready", "status": "True", "lastTransitionTime": since}]);
     }
     if of.going {
         pod["metadata"]["deletionTimestamp"] = "2026-11-29T12:00:00Z".into();
