@@ -11,6 +11,8 @@ use rigor_model::{Rig, Scenario, Verb};
 const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
 const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
 const RIGS: &str = include_str!("../../../docs/rigs.md");
+/// What a test of random histories prints when it fails; it has every step that it knows.
+const PRINTED: &str = include_str!("../../../control-plane/core/tests/decisions/histories/printed.yaml");
 
 fn catalogue() -> Catalogue {
     Catalogue::parse("suites/requirements.yaml", CATALOGUE).unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
@@ -47,6 +49,15 @@ fn the_reference_names_everything() {
     for operator in rigor_model::pattern::OPERATORS {
         assert!(REFERENCE.contains(operator), "the reference lacks {operator}");
     }
+}
+
+#[test]
+fn printed_histories_are_scenarios() {
+    let scenarios =
+        Scenario::parse("found-by-chance.yaml", PRINTED, &catalogue(), &|_| Err("no files".into()))
+            .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
+    assert_eq!(scenarios.len(), 1);
+    assert!(scenarios[0].plan.len() > 50, "{} steps", scenarios[0].plan.len());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod daemonset;
 mod deployment;
 mod endpoints;
+mod histories;
 mod job;
 mod job_histories;
 mod ledger;

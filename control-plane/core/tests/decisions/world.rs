@@ -79,6 +79,10 @@ pub struct World {
     version: u64,
     names: u64,
     look_again: BTreeMap<String, Duration>,
+    /// The `tolerationSeconds` that admission gives pods (NODE-13); nothing where there is no admission.
+    pub admits: Option<i64>,
+    /// The control plane ends after so many more writes of its decisions.
+    pub lives: Option<usize>,
 }
 
 impl World {
@@ -101,6 +105,8 @@ impl World {
             version: 0,
             names: 0,
             look_again: BTreeMap::new(),
+            admits: None,
+            lives: None,
         }
     }
 
@@ -192,6 +198,9 @@ impl World {
     pub fn create_pod(&mut self, mut pod: Value) {
         self.version += 1;
         pod["metadata"]["uid"] = format!("uid-{}", self.version).into();
+        if let Some(seconds) = self.admits {
+            admit(&mut pod, seconds);
+        }
         let placed = scheduler::place(&self.scheduler, pod, &self.snapshot, &Assumed::default(), &self.now);
         self.put("pods", placed.pod);
         self.tell(placed.events);
@@ -229,6 +238,11 @@ impl World {
     /// Performs a decision as the apply loop does; a failed precondition ends it.
     pub fn apply(&mut self, decision: Decision) {
         for write in decision.writes {
+            match &mut self.lives {
+                Some(0) => return,
+                Some(left) => *left -= 1,
+                None => {}
+            }
             self.pass(self.latency);
             if !self.write(write) {
                 return;
@@ -423,7 +437,7 @@ impl World {
             let again = decision.look_again.is_some_and(|at| at <= self.now.mono);
             decisions.push(decision);
             assert!(decisions.len() < 10, "a pass has an end: {decisions:#?}");
-            if !again {
+            if !again || self.lives == Some(0) {
                 return decisions;
             }
         }
@@ -444,6 +458,21 @@ impl World {
             let decision = service_account::decide(&self.snapshot, &key);
             self.apply(decision);
         }
+    }
+}
+
+/// NODE-13: a pod that does not say how long it stays on an unreachable node is told.
+fn admit(pod: &mut Value, seconds: i64) {
+    let tolerations = &mut pod["spec"]["tolerations"];
+    if tolerations.is_null() {
+        *tolerations = json!([]);
+    }
+    let tolerations = tolerations.as_array_mut().expect("a list");
+    let key = "node.kubernetes.io/unreachable";
+    if !tolerations.iter().any(|toleration| toleration["key"] == key) {
+        tolerations.push(json!({
+            "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds,
+        }));
     }
 }
 
