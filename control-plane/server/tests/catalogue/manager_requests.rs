@@ -64,7 +64,7 @@ const WATCHED: [&str; 45] = [
     "/apis/storage.k8s.io/v1/csinodes",
 ];
 
-fn start(controllers: &str) -> (tempfile::TempDir, Plane) {
+pub fn start(controllers: &str) -> (tempfile::TempDir, Plane) {
     let dir = tempfile::tempdir().unwrap();
     let plane = Plane::tls(dir.path(), &["--store", "memory", &format!("--controllers={controllers}")]);
     (dir, plane)
@@ -92,12 +92,12 @@ fn every_kind_that_the_controller_manager_watches_streams() {
 }
 
 #[track_caller]
-fn write(client: &Client, method: &str, path: &str, body: Vec<u8>, code: u16) -> Value {
+pub fn write(client: &Client, method: &str, path: &str, body: Vec<u8>, code: u16) -> Value {
     client.exchange(method, path, &[("content-type", TYPE), ("accept", "application/json")], body).is(code)
 }
 
 /// Metadata of an object that it read: JSON answers are fine for it.
-fn known(object: &Value) -> ObjectMeta {
+pub fn known(object: &Value) -> ObjectMeta {
     let text = |key: &str| object["metadata"][key].as_str().map(str::to_owned);
     ObjectMeta {
         name: text("name"),
