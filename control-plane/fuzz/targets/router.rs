@@ -7,8 +7,11 @@ use std::sync::Mutex;
 
 use control_plane_fuzz::Told;
 
-/// Inputs so far, and how often each answer was given.
-static SEEN: Mutex<(u64, BTreeMap<(String, u16), u64>)> = Mutex::new((0, BTreeMap::new()));
+/// How often each method was answered with each code.
+type Answers = BTreeMap<(&'static str, u16), u64>;
+
+/// Inputs so far, and how they were answered.
+static SEEN: Mutex<(u64, Answers)> = Mutex::new((0, BTreeMap::new()));
 
 /// Methods under names of their own in the table; inputs make up others.
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -20,8 +23,8 @@ fn count(told: Vec<Told>) {
     let (inputs, answers) = &mut *seen;
     *inputs += 1;
     for (method, code) in told {
-        let method = METHODS.iter().find(|known| **known == method.as_str()).unwrap_or(&"other");
-        *answers.entry(((*method).to_owned(), code)).or_default() += 1;
+        let method = METHODS.iter().copied().find(|known| *known == method.as_str()).unwrap_or("other");
+        *answers.entry((method, code)).or_default() += 1;
     }
     if inputs.is_power_of_two() {
         let answers: Vec<String> =
