@@ -67,8 +67,12 @@ fn a_head_may_have_64_kib_and_not_a_byte_more() {
             refused += f64::from(u8::from(expected == 431));
         }
     }
-    let cut = server.metric("rigor_connections_cut_total", "head_too_large");
-    assert!((cut - refused).abs() < 0.5, "{cut}, not {refused}");
+    // A client may see the end of its connection before that is counted. Where it never is, the test runner ends this.
+    let cut = || server.metric("rigor_connections_cut_total", "head_too_large");
+    while cut() < refused - 0.5 {
+        std::thread::yield_now();
+    }
+    assert!((cut() - refused).abs() < 0.5, "{}, not {refused}", cut());
     server.is_well();
 }
 

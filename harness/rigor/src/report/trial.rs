@@ -16,13 +16,13 @@ pub struct TrialReport {
     pub requirements: Vec<String>,
     /// How it came out.
     pub outcome: Outcome,
-    /// One line: why it was skipped, which limitation it is, what the rig failed at.
+    /// One line: why it was skipped, which limitation it is, what the rig failed at, why it cannot be decided.
     pub reason: Option<String>,
     /// The explanation of what is not green, whole.
     pub text: Option<String>,
     /// How long it took on the trial's own clock, virtual on the simulated rig.
     pub length: Micros,
-    /// What earlier attempts failed at; only failures of the rig are tried again.
+    /// What earlier attempts failed at; only failures of the rig, and what it left undecided, are tried again.
     pub attempts: Vec<String>,
     /// Constants that the scenario wants otherwise.
     pub constants: BTreeMap<Constant, Duration>,

@@ -20,6 +20,8 @@ const SECOND: u64 = 1_000_000;
 struct Script {
     /// Facts that come by themselves.
     facts: Vec<(Micros, Fact)>,
+    /// Those that come in the next worlds instead, one entry a world.
+    first: Mutex<VecDeque<Vec<(Micros, Fact)>>>,
     /// What switching power comes to, one entry a time; afterwards it works.
     power: Mutex<VecDeque<Infra>>,
     /// What opening comes to, one entry a time; afterwards it works.
@@ -176,7 +178,13 @@ fn run(script: Script, keep: bool, spec: &str) -> Ran {
             Some(error) => Err(error),
             None => Ok(Box::new(Fake {
                 script: script.clone(),
-                coming: script.facts.clone().into(),
+                coming: script
+                    .first
+                    .lock()
+                    .unwrap()
+                    .pop_front()
+                    .unwrap_or_else(|| script.facts.clone())
+                    .into(),
                 now: Micros::ZERO,
                 history: History::new(),
                 requests: 0,
@@ -304,6 +312,30 @@ fn a_rig_that_fails_is_tried_again_twice_at_most() {
     let ran = check(&[missing], &[], Outcome::InfraError, &[], 1);
     assert_eq!(ran.report.text.as_deref(), Some("no emulator\nremedy: install it"));
     assert!(ran.evidence.contains(&"control-plane.log".to_owned()), "{:?}", ran.evidence);
+}
+
+#[test]
+fn what_a_stall_leaves_undecided_is_tried_again_and_what_failed_is_not() {
+    let spec = with_board(
+        "  steps:\n  - expect: {of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}, within: 10s}\n",
+    );
+    let on_time = [coming_up(), vec![node(3 * SECOND, "Unknown")]].concat();
+    let late = [coming_up(), vec![node(12 * SECOND, "Unknown")]].concat();
+    let stalled = [coming_up(), vec![(Micros(5 * SECOND), Fact::Stall { length: Micros(600_000) })]].concat();
+    let why = "the harness itself was held up for 600ms in the window";
+    let check = |first: &[Vec<(Micros, Fact)>], outcome: Outcome, attempts: &[&str], reason: Option<&str>| {
+        let first = Mutex::new(first.to_vec().into());
+        let ran = run(Script { facts: on_time.clone(), first, ..Script::default() }, false, &spec);
+        assert_eq!(ran.report.outcome, outcome, "{:?}", ran.report.text);
+        assert_eq!(ran.report.attempts, attempts);
+        assert_eq!(ran.report.reason.as_deref(), reason);
+        assert_eq!(ran.asked.iter().filter(|asked| *asked == "opened").count(), attempts.len() + 1);
+    };
+    check(&[], Outcome::Pass, &[], None);
+    check(std::slice::from_ref(&stalled), Outcome::Pass, &[why], None);
+    check(&[(); 3].map(|()| stalled.clone()), Outcome::Undecided, &[why, why], Some(why));
+    check(std::slice::from_ref(&late), Outcome::Fail, &[], None);
+    check(&[stalled, late], Outcome::Fail, &[why], None);
 }
 
 #[test]

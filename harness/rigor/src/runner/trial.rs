@@ -1,7 +1,9 @@
 //! One trial from a closed rig to a report: open a world, take the steps, judge, save evidence, clean up.
 //!
-//! A failure of the rig is tried again, twice at most, and told; anything else is final at once. Evidence is saved
-//! before the cleanup changes what there is to see, and thrown away where nobody will want it.
+//! A failure of the rig is tried again, twice at most, and told; so is a trial that cannot be decided, since what stood in
+//! the way (a stall of the harness, an observer too slow, a watch gap) was the rig's as well. Anything else is final at
+//! once: nothing that failed is ever tried again. Evidence is saved before the cleanup changes what there is to see, and
+//! thrown away where nobody will want it.
 
 use super::act::Stage;
 use super::ready::wait_ready;
@@ -17,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a failure of the rig is tried again.
+/// How often a failure of the rig, or a trial that it leaves undecided, is tried again.
 const MORE_ATTEMPTS: usize = 2;
 
 /// How long a `wait` waits for its instant to be known.
@@ -142,14 +144,16 @@ fn zero(history: &History) -> Timestamp {
 fn settled(trial: &Trial<'_>, verdict: &ScenarioVerdict) -> (TrialReport, bool) {
     let mut report = blank(trial, verdict.outcome);
     report.text.clone_from(&verdict.message);
-    if verdict.outcome == Outcome::InfraError {
-        // The first line is the step's sentence, the second what the rig did not do.
-        let line = |message: &str| {
-            message.lines().nth(1).map_or_else(|| first_line(message), |line| line.trim().to_owned())
-        };
-        report.reason = verdict.message.as_deref().map(line);
-    }
-    (report, verdict.outcome == Outcome::InfraError)
+    // The first line is the step's sentence, the second what the rig did not do, the last what stands in the way of a verdict.
+    let mut lines = verdict.message.as_deref().unwrap_or_default().lines();
+    let why = match verdict.outcome {
+        Outcome::InfraError => lines.clone().nth(1).or(lines.next()),
+        Outcome::Undecided => lines.last(),
+        Outcome::Pass | Outcome::Fail | Outcome::Skipped | Outcome::KnownLimitation => None,
+    };
+    report.reason = why.map(|line| line.trim().to_owned());
+    let of_the_rig = matches!(verdict.outcome, Outcome::InfraError | Outcome::Undecided);
+    (report, of_the_rig)
 }
 
 fn step_report(
