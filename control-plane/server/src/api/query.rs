@@ -11,6 +11,10 @@ pub type Query = Vec<(String, String)>;
 
 /// Decodes percent escapes; nothing when they are malformed or no UTF-8.
 pub fn decode(text: &str) -> Option<String> {
+    String::from_utf8(unescape(text)?).ok()
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -22,15 +26,20 @@ pub fn decode(text: &str) -> Option<String> {
             bytes.push(byte);
         }
     }
-    String::from_utf8(bytes).ok()
+    Some(bytes)
 }
 
-/// Splits and decodes a query string. Pairs that cannot be decoded are left out, as Go's parser does.
+/// Splits and decodes a query string. Pairs with malformed escapes are left out, as Go's parser does. What is no UTF-8 stays,
+/// with U+FFFD in place of each such sequence: a selector that was left out would select everything.
 pub fn parse(query: Option<&str>) -> Query {
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     let decoded = pairs.filter_map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Some((decode(&key.replace('+', " "))?, decode(&value.replace('+', " "))?))
+        let text = |escaped: &str| {
+            let bytes = unescape(&escaped.replace('+', " "))?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Some((text(key)?, text(value)?))
     });
     decoded.collect()
 }
@@ -242,6 +251,7 @@ mod tests {
         assert_eq!(get(&query, "labelSelector"), Some("app in (a,b)"));
         assert_eq!(get(&query, "limit"), Some("5"));
         assert_eq!(get(&query, "x"), None);
+        assert_eq!(get(&parse(Some("labelSelector=app%3D%ff")), "labelSelector"), Some("app=\u{FFFD}"));
         assert!(flag(&query, "watch") && !flag(&query, "absent"));
     }
 

@@ -102,19 +102,18 @@ impl Service {
 
     /// Who a request is to count as, by its `Impersonate-` headers.
     fn impersonated(&self, user: User, headers: &HeaderMap) -> Result<User, ApiError> {
-        let values = |name: &str| -> Vec<String> {
-            let all = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-            all.map(ToOwned::to_owned).collect()
-        };
-        let (names, groups, uids) =
-            (values("impersonate-user"), values("impersonate-group"), values("impersonate-uid"));
-        let extras: Vec<(String, Vec<String>)> = headers
-            .keys()
-            .filter_map(|name| {
-                let key = name.as_str().strip_prefix("impersonate-extra-")?;
-                Some((crate::api::percent_decoded(key)?, values(name.as_str())))
-            })
-            .collect();
+        let (names, groups, uids) = (
+            texts(headers, "impersonate-user")?,
+            texts(headers, "impersonate-group")?,
+            texts(headers, "impersonate-uid")?,
+        );
+        let mut extras: Vec<(String, Vec<String>)> = Vec::new();
+        for name in headers.keys() {
+            let Some(key) = name.as_str().strip_prefix("impersonate-extra-") else { continue };
+            // As in Kubernetes, a key that cannot be decoded is meant as it stands.
+            let key = crate::api::percent_decoded(key).unwrap_or_else(|| key.to_owned());
+            extras.push((key, texts(headers, name.as_str())?));
+        }
         let Some(name) = names.first().filter(|name| !name.is_empty()) else {
             if groups.is_empty() && uids.is_empty() && extras.is_empty() {
                 return Ok(user);
@@ -186,6 +185,17 @@ impl Service {
         }
         Err(ApiError::forbidden(group, resource, name, &words))
     }
+}
+
+/// All values of a header. None may be left out: whoever asks to count as someone must never count as himself instead.
+fn texts(headers: &HeaderMap, name: &str) -> Result<Vec<String>, ApiError> {
+    let values = headers.get_all(name).into_iter();
+    let texts = values.map(|value| std::str::from_utf8(value.as_bytes()).map(ToOwned::to_owned));
+    texts.collect::<Result<_, _>>().map_err(|_| {
+        ApiError::bad_request(format!(
+            "the header {name} cannot be read: it is to be UTF-8, so send it as that"
+        ))
+    })
 }
 
 /// Whether the objects that a token of a service account speaks of are still those that they were.

@@ -273,6 +273,19 @@ fn who_may_act_as_others_does() {
         "users \"bob\" is forbidden: User \"nobody\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope"
     );
     assert_eq!(ask(ADMIN, &[("Impersonate-Group", "system:masters")], pods).status, 400);
+    // A name beyond ASCII is a name; what is no text is refused. Neither leaves the request with the caller's own rights.
+    let message = ask(ADMIN, &[("Impersonate-User", "jürgen")], pods).refused(403);
+    assert!(message.contains("User \"jürgen\" cannot list resource \"pods\""), "{message}");
+    for header in ["Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-A"] {
+        let mut request = Request::builder().method("GET").uri(pods);
+        if header != "Impersonate-User" {
+            request = request.header("Impersonate-User", "bob");
+        }
+        let unreadable = http::HeaderValue::from_bytes(b"a\xFF").unwrap();
+        let message = rig.ask(ADMIN, request.header(header, unreadable), Body::empty()).refused(400);
+        assert!(message.contains(&header.to_lowercase()) && message.contains("UTF-8"), "{message}");
+    }
+    assert_eq!(ask(ADMIN, &[("Impersonate-User", "bob"), ("Impersonate-Extra-A%ff", "x")], pods).status, 403);
     // One who is acted as without credentials has only what everybody has.
     let unknown = [("Impersonate-User", "bob"), ("Impersonate-Group", "system:unauthenticated")];
     assert_eq!(ask(ADMIN, &[("Impersonate-User", "bob")], "/apis").status, 200);
