@@ -56,6 +56,17 @@ async fn a_missing_journal_is_refused_and_so_is_one_without_its_store() {
     without.remove(Part::Store);
     let message = refusal(without.clone());
     assert!(message.contains("store.journal1") && message.contains("move"), "{message}");
+    // Nothing was written meanwhile: what was moved away can come back.
+    let disk = Disk::of(without.clone());
+    assert!(open(&disk).is_err());
+    let mut again = disk.image();
+    again.remove(Part::Store);
+    let mut kept = image.clone();
+    again.put(Part::Store, kept.file(Part::Store).clone());
+    assert_eq!(
+        open(&Disk::of(again)).unwrap().revision(),
+        open(&Disk::of(image.clone())).unwrap().revision()
+    );
     // As that says.
     JOURNALS.iter().for_each(|part| without.remove(*part));
     assert_eq!(open(&Disk::of(without)).unwrap().revision(), 1);

@@ -50,7 +50,7 @@ pub enum OpenError {
     },
     /// The journal of another store.
     #[error(
-        "{path} holds writes of another store than {store}: put back the store that it belongs to, or move {path} away to go on without it"
+        "{path} holds writes of another store than {store}, which may be missing: put back files that belong together, or move {store} and both of its journals away to begin with an empty store, without what they hold"
     )]
     Stray {
         /// The journal's file.

@@ -20,19 +20,16 @@ pub const FIRST: u64 = 1;
 /// # Errors
 /// [`OpenError::Stray`] where there is a journal with writes in it: they belong to some other store.
 pub fn make(medium: &dyn Medium, names: &Names, sizes: Sizes, place: Place) -> Result<Journal, OpenError> {
+    // Both are looked at before either is written: whoever is refused finds all as it was.
+    for number in [0, 1] {
+        refuse_used(medium, names, Part::Journal(number))?;
+    }
     let made = sizes.chunk.max(PAGE as u64);
     let make = |number: usize| {
         let part = Part::Journal(number);
         let failed = |error: io::Error| names.io(part, &error);
         let backend = medium.open(part, true).map_err(failed)?.ok_or_else(|| names.no_journal(part))?;
         let left = JournalFile::open(backend, made).map_err(failed)?;
-        let bytes = left.read().map_err(failed)?;
-        if is_used(&bytes) {
-            return Err(names.stray(part));
-        }
-        if let Err(BadHead::Version(found)) = Head::decode(&bytes) {
-            return Err(names.format(part, u64::from(found), u64::from(VERSION)));
-        }
         left.make(&Head { number: number as u64, store: place.store, made }).map_err(failed)
     };
     let files = [make(0)?, make(1)?];
@@ -47,6 +44,20 @@ pub fn make(medium: &dyn Medium, names: &Names, sizes: Sizes, place: Place) -> R
         in_doubt: false,
         record: Vec::new(),
     })
+}
+
+/// Refuses a file that holds writes, or may hold some in a format that is not known.
+fn refuse_used(medium: &dyn Medium, names: &Names, part: Part) -> Result<(), OpenError> {
+    let failed = |error: io::Error| names.io(part, &error);
+    let Some(backend) = medium.open(part, false).map_err(failed)? else { return Ok(()) };
+    let bytes = JournalFile::open(backend, 0).and_then(|left| left.read()).map_err(failed)?;
+    if is_used(&bytes) {
+        return Err(names.stray(part));
+    }
+    match Head::decode(&bytes) {
+        Err(BadHead::Version(found)) => Err(names.format(part, u64::from(found), u64::from(VERSION))),
+        Ok(_) | Err(BadHead::Damaged) => Ok(()),
+    }
 }
 
 /// What the files of a journal hold.
