@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use control_plane_core::controllers::{job, node_lifecycle};
-use control_plane_core::{Decision, Key, Write, conditions};
+use control_plane_core::{Key, conditions};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::job::{active, end, end_all, stored, tend, world_with};
-use crate::world::{World, s};
+use crate::world::{World, delete, s};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -38,19 +38,6 @@ fn step() -> impl Strategy<Value = Step> {
         (0_usize..5).prop_map(Step::Parallelism),
         (0_usize..5).prop_map(Step::Crash),
     ]
-}
-
-fn delete(pod: &Value, grace_seconds: Option<i64>) -> Decision {
-    let text = |field: &str| pod["metadata"][field].as_str().expect(field).to_owned();
-    let write = Write::Delete {
-        resource: "pods",
-        namespace: "default".into(),
-        name: text("name"),
-        uid: Some(text("uid")),
-        resource_version: None,
-        grace_seconds,
-    };
-    Decision { writes: vec![write], ..Decision::nothing("someone's wish") }
 }
 
 /// What is going ends on its board: the object goes, or waits for its finalizers.

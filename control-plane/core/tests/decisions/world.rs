@@ -17,6 +17,20 @@ pub fn s(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
+/// Deletes a pod as someone outside the control plane does.
+pub fn delete(pod: &Value, grace_seconds: Option<i64>) -> Decision {
+    let text = |field: &str| pod["metadata"][field].as_str().expect(field).to_owned();
+    let write = Write::Delete {
+        resource: "pods",
+        namespace: "default".into(),
+        name: text("name"),
+        uid: Some(text("uid")),
+        resource_version: None,
+        grace_seconds,
+    };
+    Decision { writes: vec![write], ..Decision::nothing("not the control plane's wish") }
+}
+
 /// A node as a board registers it: Ready, with these allocatable figures.
 pub fn node(name: &str, allocatable: Value) -> Value {
     json!({

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use control_plane_core::{Decision, Key, Object, Write};
+use control_plane_core::{Key, Object};
 use serde_json::{Value, json};
 
-use crate::world::{World, node};
+use crate::world::{World, delete, node};
 
 /// What a board has when nothing runs on it: KiB of memory, pins.
 const BOARD: (u32, u32) = (128, 8);
@@ -48,20 +48,6 @@ pub fn asked(pod: &Value) -> (u32, u32) {
     let memory = requests["memory"].as_str().map_or("16", |text| text.trim_end_matches("Ki"));
     let gpio = requests["esp32.io/gpio"].as_str().unwrap_or("0");
     (memory.parse().expect("KiB"), gpio.parse().expect("a count"))
-}
-
-/// Deletes a pod as someone outside the control plane does.
-pub fn delete(pod: &Value, grace_seconds: Option<i64>) -> Decision {
-    let text = |field: &str| pod["metadata"][field].as_str().expect(field).to_owned();
-    let write = Write::Delete {
-        resource: "pods",
-        namespace: "default".into(),
-        name: text("name"),
-        uid: Some(text("uid")),
-        resource_version: None,
-        grace_seconds,
-    };
-    Decision { writes: vec![write], ..Decision::nothing("not the control plane's wish") }
 }
 
 fn register(world: &mut World, name: &str, allocatable: Value, place: &str) {

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::acts::{
     Act, BOARDS, CHECK, KINDS, Kind, MIN_READY, NOT_READY, PERIOD, PLAYED, Place, Stay, TOLERATION,
 };
-use super::boards::{Board, Played, delete};
+use super::boards::{Board, Played};
 use super::rules::{Rules, Violation};
-use crate::world::World;
+use crate::world::{World, delete};
 
 /// How often pods that nobody needs are looked for.
 const COLLECTION: i64 = 5_000;
