@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::act::PowerAct;
+use crate::act::{LinkChange, PowerAct};
 use crate::expect::Subject;
 use crate::verbs::Action;
 
@@ -18,6 +18,8 @@ pub enum Capability {
     Hang,
     /// Links of boards can be cut and healed.
     Link,
+    /// Links of boards can be delayed and can lose packets.
+    LinkQuality,
     /// Consoles of boards can be read.
     Console,
     /// The control plane can be stopped, killed and started.
@@ -30,10 +32,11 @@ pub enum Capability {
 
 impl Capability {
     /// Every capability.
-    pub const ALL: [Capability; 7] = [
+    pub const ALL: [Capability; 8] = [
         Capability::Power,
         Capability::Hang,
         Capability::Link,
+        Capability::LinkQuality,
         Capability::Console,
         Capability::ControlPlane,
         Capability::Kubectl,
@@ -46,6 +49,7 @@ impl Capability {
             Capability::Power => "power",
             Capability::Hang => "hang",
             Capability::Link => "link",
+            Capability::LinkQuality => "link-quality",
             Capability::Console => "console",
             Capability::ControlPlane => "control-plane",
             Capability::Kubectl => "kubectl",
@@ -56,7 +60,7 @@ impl Capability {
 
 /// The words of [`Capability`], for shapes.
 pub(crate) const CAPABILITY_NAMES: &[&str] =
-    &["power", "hang", "link", "console", "control-plane", "kubectl", "exclusive-cluster"];
+    &["power", "hang", "link", "link-quality", "console", "control-plane", "kubectl", "exclusive-cluster"];
 
 /// What an action needs of the rig.
 pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
@@ -69,7 +73,10 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
             PowerAct::Hang | PowerAct::Resume => Some(Capability::Hang),
             PowerAct::Cut | PowerAct::Restore | PowerAct::Cycle => Some(Capability::Power),
         },
-        Action::Link(_) => Some(Capability::Link),
+        Action::Link(link) => match link.change {
+            LinkChange::Cut | LinkChange::Heal => Some(Capability::Link),
+            LinkChange::Delay(_) | LinkChange::Loss(_) => Some(Capability::LinkQuality),
+        },
         Action::ControlPlane(_) => Some(Capability::ControlPlane),
         Action::Kubectl(_) => Some(Capability::Kubectl),
         Action::Parallel(steps) => {

@@ -39,10 +39,20 @@ impl RigKind {
 
     /// What such a rig offers unless its file says otherwise.
     pub fn capabilities(self) -> BTreeSet<Capability> {
-        let all = Capability::ALL.into_iter();
-        match self {
-            RigKind::Sim => all.filter(|capability| *capability != Capability::Kubectl).collect(),
-            RigKind::Host | RigKind::Qemu => all.collect(),
+        Capability::ALL.into_iter().filter(|capability| self.can(*capability)).collect()
+    }
+
+    fn can(self, capability: Capability) -> bool {
+        match capability {
+            Capability::Power
+            | Capability::Hang
+            | Capability::Link
+            | Capability::Console
+            | Capability::ControlPlane
+            | Capability::ExclusiveCluster => true,
+            // Relays pass bytes on, not packets.
+            Capability::LinkQuality => self != RigKind::Host,
+            Capability::Kubectl => self != RigKind::Sim,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::process::Process;
 use crate::relay::Relay;
-use crate::world::{Infra, LinkAct, PowerAct};
+use crate::world::{Infra, LinkChange, PowerAct};
 use rigor_trace::Fact;
 use std::process::Command;
 use std::sync::Arc;
@@ -70,11 +70,17 @@ impl Board {
         Ok(())
     }
 
-    pub(crate) fn link(&mut self, act: LinkAct) -> Result<(), Infra> {
+    pub(crate) fn link(&mut self, change: LinkChange) -> Result<(), Infra> {
         let begun = self.ledger.now();
-        let up = match act {
-            LinkAct::Cut => false,
-            LinkAct::Heal => true,
+        let up = match change {
+            LinkChange::Cut => false,
+            LinkChange::Heal => true,
+            LinkChange::Delay(_) | LinkChange::Loss(_) => {
+                return Err(Infra::lasting(
+                    format!("the link of board {} can be cut and healed only", self.name),
+                    "run the scenario on a rig that offers link-quality",
+                ));
+            }
         };
         // The relay last when healing and first when cutting: a half-cut link is a cut one.
         if !up {
@@ -87,7 +93,7 @@ impl Board {
             self.relay.heal();
         }
         self.link_up = up;
-        self.ledger.note(Fact::Link { board: self.name.clone(), act, begun });
+        self.ledger.note(Fact::link(&self.name, change, begun));
         Ok(())
     }
 

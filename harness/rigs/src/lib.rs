@@ -28,6 +28,6 @@ pub mod world;
 
 pub use bench::Bench;
 pub use world::{
-    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkAct, PowerAct,
+    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
     World,
 };

@@ -17,7 +17,7 @@ use crate::qemu::QemuMachine;
 use crate::recorder::Recorder;
 use crate::relay::Relay;
 use crate::world::{
-    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkAct, PowerAct,
+    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
     World,
 };
 use futures_util::future::join_all;
@@ -266,8 +266,8 @@ impl World for Processes {
         outcome
     }
 
-    fn link(&mut self, board: &str, act: LinkAct) -> Result<(), Infra> {
-        let outcome = self.find(board)?.link(act);
+    fn link(&mut self, board: &str, change: LinkChange) -> Result<(), Infra> {
+        let outcome = self.find(board)?.link(change);
         self.take_in();
         outcome
     }

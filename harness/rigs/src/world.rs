@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub use rigor_trace::history::{ControlPlaneAct, LinkAct, PowerAct};
+pub use rigor_trace::history::{ControlPlaneAct, LinkChange, PowerAct};
 
 /// Everything one trial acts on: its own control plane and its own boards.
 pub trait World {
@@ -37,11 +37,11 @@ pub trait World {
     /// The board is unknown, or the rig could not do it.
     fn power(&mut self, board: &str, act: PowerAct) -> Result<(), Infra>;
 
-    /// Cuts or heals a board's link; records a `Link` fact.
+    /// Cuts, delays, thins or heals a board's link (capabilities `link` and `link-quality`); records a `Link` fact.
     ///
     /// # Errors
     /// The board is unknown, or the rig could not do it.
-    fn link(&mut self, board: &str, act: LinkAct) -> Result<(), Infra>;
+    fn link(&mut self, board: &str, change: LinkChange) -> Result<(), Infra>;
 
     /// Stops, kills, starts or restarts the control plane on the same address and store; records a `ControlPlane`
     /// fact, and `ControlPlaneReady` once it serves again.

@@ -15,7 +15,7 @@ use axum::routing::{get, post};
 use control_plane::Clock;
 use futures_util::stream;
 use kubelet::{Boot, ConnId, Input, Now, Output};
-use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkAct, PowerAct, World};
+use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros};
 use serde_json::{Value, json};
 
@@ -237,10 +237,10 @@ fn requests_are_answered_and_streams_go_on() {
 fn a_cut_link_loses_nothing_that_tcp_repeats_and_nothing_crosses_it() {
     let mut world = world("/count", 1);
     pass(&mut world, 1.5);
-    world.link("a", LinkAct::Cut).unwrap();
+    world.link("a", LinkChange::Cut).unwrap();
     pass(&mut world, 5.0);
     let before = story(&world);
-    world.link("a", LinkAct::Heal).unwrap();
+    world.link("a", LinkChange::Heal).unwrap();
     pass(&mut world, 7.0);
     insta::assert_snapshot!(before, @r"
     0 up
@@ -459,9 +459,9 @@ fn one_seed_gives_one_history_and_another_one_another() {
     let run = |seed| {
         let mut world = world("/count", seed);
         pass(&mut world, 2.0);
-        world.link("a", LinkAct::Cut).unwrap();
+        world.link("a", LinkChange::Cut).unwrap();
         pass(&mut world, 4.0);
-        world.link("a", LinkAct::Heal).unwrap();
+        world.link("a", LinkChange::Heal).unwrap();
         world.power("a", PowerAct::Cycle).unwrap();
         world.control_plane(ControlPlaneAct::Restart).unwrap();
         pass(&mut world, 9.0);

@@ -12,7 +12,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkAct, PowerAct, World,
+    ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct, World,
 };
 use rigor_trace::history::{Fact, History, Micros};
 
@@ -241,14 +241,20 @@ impl World for Simulated {
         Ok(())
     }
 
-    fn link(&mut self, board: &str, act: LinkAct) -> Result<(), Infra> {
+    fn link(&mut self, board: &str, change: LinkChange) -> Result<(), Infra> {
         let index = self.find(board)?;
         let now = self.simulation.now();
-        match act {
-            LinkAct::Cut => self.simulation.seats[index].link.cut(now),
-            LinkAct::Heal => self.simulation.heal(index),
+        match change {
+            LinkChange::Cut => self.simulation.seats[index].link.cut(now),
+            LinkChange::Heal => self.simulation.heal(index),
+            LinkChange::Delay(_) | LinkChange::Loss(_) => {
+                return Err(Infra::lasting(
+                    format!("the simulated link of board {board} can be cut and healed only"),
+                    "cut it instead",
+                ));
+            }
         }
-        self.record(Fact::Link { board: board.to_owned(), act, begun: Micros(now) });
+        self.record(Fact::link(board, change, Micros(now)));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rigor_model::Constants;
-use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkAct, PowerAct, World};
+use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros, Record, Verb};
 use serde_json::{Value, json};
 
@@ -217,11 +217,11 @@ fn a_short_link_cut_moves_nothing_and_a_hang_looks_like_a_power_cut() {
     trial.ready("a", "True", Micros::ZERO);
     trial.pod("web", Some("a"));
     let (_, before) = trial.running("web", Micros::ZERO);
-    trial.world.link("a", LinkAct::Cut).unwrap();
+    trial.world.link("a", LinkChange::Cut).unwrap();
     let cut = trial.now();
     trial.object("nodes", "a", cut, |it| has_taint(it, UNREACHABLE, "NoExecute"));
     trial.pass(seconds(60.0));
-    trial.world.link("a", LinkAct::Heal).unwrap();
+    trial.world.link("a", LinkChange::Heal).unwrap();
     let healed = trial.now();
     let back = trial.ready("a", "True", healed);
     within("Ready", back, healed, seconds(0.0), seconds(12.0));
@@ -290,10 +290,10 @@ fn busy(seed: u64) -> String {
     });
     trial.post("/apis/apps/v1/namespaces/default/deployments", &deployment);
     trial.pass(seconds(5.0));
-    trial.world.link("b", LinkAct::Cut).unwrap();
+    trial.world.link("b", LinkChange::Cut).unwrap();
     trial.world.power("a", PowerAct::Cut).unwrap();
     trial.pass(seconds(40.0));
-    trial.world.link("b", LinkAct::Heal).unwrap();
+    trial.world.link("b", LinkChange::Heal).unwrap();
     trial.world.control_plane(ControlPlaneAct::Restart).unwrap();
     trial.world.power("c", PowerAct::Hang).unwrap();
     trial.pass(seconds(330.0));

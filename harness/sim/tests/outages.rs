@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use rigor_model::Constants;
-use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkAct, PowerAct, World};
+use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros, Record, Verb};
 use serde_json::{Value, json};
 
@@ -77,10 +77,10 @@ impl Search {
         }
     }
 
-    fn link(&mut self, index: usize, act: LinkAct) {
-        self.note(&format!("{act:?} link {}", BOARDS[index]));
-        self.world.link(BOARDS[index], act).unwrap();
-        self.outages[index].cut = act == LinkAct::Cut;
+    fn link(&mut self, index: usize, change: LinkChange) {
+        self.note(&format!("{change:?} link {}", BOARDS[index]));
+        self.world.link(BOARDS[index], change).unwrap();
+        self.outages[index].cut = change == LinkChange::Cut;
     }
 
     fn control_plane(&mut self, act: ControlPlaneAct) {
@@ -96,8 +96,8 @@ impl Search {
         match self.draws.u32(0..12) {
             0 if !off => self.power(index, PowerAct::Cut),
             0 | 1 if off => self.power(index, PowerAct::Restore),
-            2 if !cut => self.link(index, LinkAct::Cut),
-            2 | 3 if cut => self.link(index, LinkAct::Heal),
+            2 if !cut => self.link(index, LinkChange::Cut),
+            2 | 3 if cut => self.link(index, LinkChange::Heal),
             4 if !off && !hung => self.power(index, PowerAct::Hang),
             4 | 5 if hung => self.power(index, PowerAct::Resume),
             6 => self.power(index, PowerAct::Cycle),
@@ -156,7 +156,7 @@ impl Search {
                 self.power(index, PowerAct::Restore);
             }
             if cut {
-                self.link(index, LinkAct::Heal);
+                self.link(index, LinkChange::Heal);
             }
             if hung {
                 self.power(index, PowerAct::Resume);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::index::Index;
 
 pub use rigor_model::Constants;
-pub use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct};
+pub use rigor_model::act::{ControlPlaneAct, LinkAct, LinkChange, PowerAct};
 
 /// The server's wall clock at microsecond 0 of a history that does not state one (the simulated rig).
 pub const VIRTUAL_EPOCH: &str = "2026-01-01T00:00:00Z";
@@ -231,7 +231,7 @@ pub enum Fact {
         /// When it was begun; it was done at `at`.
         begun: Micros,
     },
-    /// A board's link was switched.
+    /// A board's link was cut, made worse or healed.
     Link {
         /// The board.
         board: String,
@@ -239,6 +239,12 @@ pub enum Fact {
         act: LinkAct,
         /// When it was begun; it was done at `at`.
         begun: Micros,
+        /// With `delay`: how much longer a packet takes, one way, in microseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        micros: Option<u64>,
+        /// With `loss`: how many percent of the packets are lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<u8>,
     },
     /// Something was done to the control plane.
     ControlPlane {
@@ -285,6 +291,25 @@ pub enum Fact {
     },
     /// The last record.
     TrialEnded {},
+}
+
+impl Fact {
+    /// What was done to a board's link since `begun`.
+    pub fn link(board: &str, change: LinkChange, begun: Micros) -> Fact {
+        let (micros, percent) = match change {
+            LinkChange::Cut | LinkChange::Heal => (None, None),
+            LinkChange::Delay(by) => (Some(Micros::from_duration(by).0), None),
+            LinkChange::Loss(percent) => (None, Some(percent)),
+        };
+        Fact::Link { board: board.to_owned(), act: change.act(), begun, micros, percent }
+    }
+}
+
+/// What was done to a link, in few words: `delay by 200ms`.
+pub fn link_words(act: LinkAct, micros: Option<u64>, percent: Option<u8>) -> String {
+    let by = micros.map(|micros| format!(" by {:?}", Duration::from_micros(micros)));
+    let of = percent.map(|percent| format!(" of {percent}%"));
+    format!("{}{}", act.name(), by.or(of).unwrap_or_default())
 }
 
 /// A trial's records, growing at the end while the trial runs.
@@ -358,6 +383,27 @@ mod tests {
         let line = serde_json::to_string(&record).expect("json");
         assert_eq!(line, r#"{"seq":1,"at":123,"kind":"Pulse","sent":100,"resourceVersion":7}"#);
         assert_eq!(serde_json::from_str::<Record>(&line).expect("record"), record);
+    }
+
+    #[test]
+    fn a_link_says_what_was_done_by_how_much() {
+        let begun = Micros(5);
+        let line = |change| serde_json::to_string(&Fact::link("a", change, begun)).expect("json");
+        let old = r#"{"kind":"Link","board":"a","act":"cut","begun":5}"#;
+        assert_eq!(line(LinkChange::Cut), old);
+        let slow = LinkChange::Delay(Duration::from_millis(200));
+        assert_eq!(line(slow), r#"{"kind":"Link","board":"a","act":"delay","begun":5,"micros":200000}"#);
+        assert_eq!(
+            line(LinkChange::Loss(20)),
+            r#"{"kind":"Link","board":"a","act":"loss","begun":5,"percent":20}"#
+        );
+        for change in [LinkChange::Cut, LinkChange::Heal, slow, LinkChange::Loss(0)] {
+            let read: Fact = serde_json::from_str(&line(change)).expect("fact");
+            assert_eq!(read, Fact::link("a", change, begun));
+        }
+        assert_eq!(link_words(LinkAct::Delay, Some(200_000), None), "delay by 200ms");
+        assert_eq!(link_words(LinkAct::Loss, None, Some(20)), "loss of 20%");
+        assert_eq!(link_words(LinkAct::Heal, None, None), "heal");
     }
 
     #[test]

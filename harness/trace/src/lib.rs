@@ -15,7 +15,8 @@ mod timeline;
 pub mod view;
 
 pub use history::{
-    Constants, ControlPlaneAct, Fact, History, LinkAct, Micros, Phase, PowerAct, ProcessEvent, Record, Verb,
+    Constants, ControlPlaneAct, Fact, History, LinkAct, LinkChange, Micros, Phase, PowerAct, ProcessEvent,
+    Record, Verb,
 };
 pub use index::{Blind, ObjectKey, Version};
 pub use interval::Interval;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::constants::Constants;
 use crate::expr::{Instant, Length};
 use crate::kinds::ObjectKind;
 use crate::pattern::Pattern;
@@ -303,29 +304,75 @@ impl PowerAct {
 pub struct Link {
     /// The board.
     pub board: String,
-    /// What is done.
-    pub act: LinkAct,
+    /// What is done; a delay may be stated by constants.
+    pub change: LinkChange<Length>,
 }
 
-/// What can be done to a board's link.
+/// The words for what can be done to a board's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkAct {
     /// Nothing passes.
     Cut,
-    /// It passes again.
+    /// It passes again, as fast and as surely as before.
     Heal,
+    /// What passes takes longer.
+    Delay,
+    /// Some of what is sent is lost.
+    Loss,
 }
 
 impl LinkAct {
     /// Every one.
-    pub const ALL: [LinkAct; 2] = [LinkAct::Cut, LinkAct::Heal];
+    pub const ALL: [LinkAct; 4] = [LinkAct::Cut, LinkAct::Heal, LinkAct::Delay, LinkAct::Loss];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             LinkAct::Cut => "cut",
             LinkAct::Heal => "heal",
+            LinkAct::Delay => "delay",
+            LinkAct::Loss => "loss",
+        }
+    }
+}
+
+/// What can be done to a board's link, with its amount.
+///
+/// A delay and a loss may be in force together; each replaces what was said of it before, and neither mends
+/// a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkChange<D = Duration> {
+    /// Nothing passes.
+    Cut,
+    /// It passes again; a delay and a loss end, too.
+    Heal,
+    /// Each packet takes so much longer, in each direction.
+    Delay(D),
+    /// So many percent of the packets are lost, in each direction; 0 to 100.
+    Loss(u8),
+}
+
+impl<D> LinkChange<D> {
+    /// The word for it.
+    pub fn act(&self) -> LinkAct {
+        match self {
+            LinkChange::Cut => LinkAct::Cut,
+            LinkChange::Heal => LinkAct::Heal,
+            LinkChange::Delay(_) => LinkAct::Delay,
+            LinkChange::Loss(_) => LinkAct::Loss,
+        }
+    }
+}
+
+impl LinkChange<Length> {
+    /// With the delay that these constants make of it.
+    pub fn resolve(&self, constants: &Constants) -> LinkChange {
+        match self {
+            LinkChange::Cut => LinkChange::Cut,
+            LinkChange::Heal => LinkChange::Heal,
+            LinkChange::Delay(by) => LinkChange::Delay(by.resolve(constants)),
+            LinkChange::Loss(percent) => LinkChange::Loss(*percent),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reading of acts on the rig, and of the acts that only let time pass or run a command.
 
 use super::api::{pattern, templated, text};
-use super::{ControlPlaneAct, Kubectl, Link, LinkAct, Power, PowerAct, Wait};
+use super::{ControlPlaneAct, Kubectl, Link, LinkAct, LinkChange, Power, PowerAct, Wait};
 use crate::reader::word;
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::Context;
@@ -24,8 +24,17 @@ pub(crate) static POWER: Shape = Shape::new(
 
 pub(crate) static LINK: Shape = Shape::new(
     "link",
-    "Cuts or heals a board's link.",
-    &[BOARD, Field::required("do", FieldType::Word(&["cut", "heal"]), "What is done.")],
+    "Cuts, delays, thins or heals a board's link.",
+    &[
+        BOARD,
+        Field::required("do", FieldType::Word(&["cut", "heal", "delay", "loss"]), "What is done."),
+        Field::optional("by", FieldType::Duration, "With delay: how much longer a packet takes, one way."),
+        Field::optional(
+            "percent",
+            FieldType::Whole { min: 0, max: 100 },
+            "With loss: how many percent of the packets are lost.",
+        ),
+    ],
 );
 
 pub(crate) static CONTROL_PLANE: Shape = Shape::new(
@@ -68,8 +77,35 @@ pub(crate) fn power(context: &mut Context<'_, '_>, node: &Node) -> Option<Power>
 pub(crate) fn link(context: &mut Context<'_, '_>, node: &Node) -> Option<Link> {
     let fields = context.reader.open(node, &LINK)?;
     let board = board(context, fields.get("board")?);
-    let act = word(context.reader, fields.get("do")?, &LinkAct::ALL, LinkAct::name);
-    Some(Link { board: board?, act: act? })
+    let act = word(context.reader, fields.get("do")?, &LinkAct::ALL, LinkAct::name)?;
+    for (key, of) in [("by", LinkAct::Delay), ("percent", LinkAct::Loss)] {
+        match fields.get(key) {
+            Some(node) if act != of => {
+                let message = format!("`{key}` says nothing about {}", act.name());
+                context.reader.wrong(
+                    &node.span,
+                    message,
+                    format!("leave it out, or write do: {}", of.name()),
+                );
+            }
+            None if act == of => {
+                let example = if act == LinkAct::Delay { "by: 200ms" } else { "percent: 20" };
+                let message = format!("{} needs the key `{key}`", act.name());
+                context.reader.wrong(&node.span, message, format!("write for example {example}"));
+            }
+            Some(_) | None => {}
+        }
+    }
+    let change = match act {
+        LinkAct::Cut => LinkChange::Cut,
+        LinkAct::Heal => LinkChange::Heal,
+        LinkAct::Delay => LinkChange::Delay(context.length(fields.get("by")?)?),
+        LinkAct::Loss => {
+            let percent = context.reader.whole(fields.get("percent")?, 0..=100)?;
+            LinkChange::Loss(u8::try_from(percent).ok()?)
+        }
+    };
+    Some(Link { board: board?, change })
 }
 
 pub(crate) fn control_plane(context: &mut Context<'_, '_>, node: &Node) -> Option<ControlPlaneAct> {

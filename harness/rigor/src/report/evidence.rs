@@ -2,6 +2,7 @@
 //! what the rig adds (the control plane's log).
 
 use rigor_rigs::{Infra, World};
+use rigor_trace::history::link_words;
 use rigor_trace::{Fact, History, Micros, Verb};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -102,8 +103,8 @@ fn consoles(history: &History, boards: &[String]) -> BTreeMap<String, String> {
             note(board, record.at, line);
         } else if let Fact::Power { board, act, .. } = &record.fact {
             note(board, record.at, &format!("-- power: {act:?}").to_lowercase());
-        } else if let Fact::Link { board, act, .. } = &record.fact {
-            note(board, record.at, &format!("-- link: {act:?}").to_lowercase());
+        } else if let Fact::Link { board, act, micros, percent, .. } = &record.fact {
+            note(board, record.at, &format!("-- link: {}", link_words(*act, *micros, *percent)));
         }
     }
     consoles

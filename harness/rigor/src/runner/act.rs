@@ -79,7 +79,7 @@ impl<'a> Stage<'a> {
         match action {
             Action::Apply(act) => self.apply(&act.filled(values).map_err(|error| missing(&error))?),
             Action::Power(act) => self.world.power(&act.board, act.act),
-            Action::Link(act) => self.world.link(&act.board, act.act),
+            Action::Link(act) => self.world.link(&act.board, act.change.resolve(&self.constants)),
             Action::ControlPlane(act) => self.world.control_plane(*act),
             Action::Node(act) => {
                 self.play_node(&act.filled(values).map_err(|error| missing(&error))?);

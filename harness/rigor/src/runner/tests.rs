@@ -5,7 +5,7 @@ use rigor_model::catalogue::Catalogue;
 use rigor_model::{Constants, Outcome, Rig, Scenario};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::world::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkAct, PowerAct, World,
+    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, World,
 };
 use rigor_trace::{Fact, History, Micros, Phase, Verb};
 use serde_json::json;
@@ -88,8 +88,9 @@ impl World for Fake {
         self.history.push(self.now, Fact::Power { board: board.to_owned(), act, begun: self.now });
         Ok(())
     }
-    fn link(&mut self, board: &str, act: LinkAct) -> Result<(), Infra> {
-        self.history.push(self.now, Fact::Link { board: board.to_owned(), act, begun: self.now });
+    fn link(&mut self, board: &str, change: LinkChange) -> Result<(), Infra> {
+        self.script.note(format!("link {board} {change:?}"));
+        self.history.push(self.now, Fact::link(board, change, self.now));
         Ok(())
     }
     fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra> {
@@ -375,6 +376,17 @@ fn acts_in_parallel_begin_together() {
     let ran = run(Script { facts: coming_up(), ..Script::default() }, false, &with_board(spec));
     assert_eq!(ran.report.outcome, Outcome::Pass, "{:?}", ran.report.text);
     assert_eq!(ran.asked[1..4], ["step 0", "POST /one with POST /two", "power a Cut"]);
+}
+
+#[test]
+fn a_link_is_made_worse_by_what_the_step_says() {
+    let spec = with_board(
+        "  steps:\n  - link: {board: a, do: delay, by: 2 * slack}\n  - link: {board: a, do: loss, percent: 20}\n  - link: {board: a, do: heal}\n",
+    );
+    let ran = run(Script { facts: coming_up(), ..Script::default() }, false, &spec);
+    assert_eq!(ran.report.outcome, Outcome::Pass, "{:?}", ran.report.text);
+    let links: Vec<&String> = ran.asked.iter().filter(|asked| asked.starts_with("link")).collect();
+    assert_eq!(links, ["link a Delay(100ms)", "link a Loss(20)", "link a Heal"]);
 }
 
 #[test]

@@ -39,7 +39,9 @@ impl Bench<'_, '_> {
 fn concerns(action: &Action, requests: Option<&Requests>, fact: &Fact) -> bool {
     match (action, fact) {
         (Action::Power(power), Fact::Power { board, act, .. }) => *board == power.board && *act == power.act,
-        (Action::Link(link), Fact::Link { board, act, .. }) => *board == link.board && *act == link.act,
+        (Action::Link(link), Fact::Link { board, act, .. }) => {
+            *board == link.board && *act == link.change.act()
+        }
         (Action::ControlPlane(wanted), Fact::ControlPlane { act, .. }) => act == wanted,
         (Action::Kubectl(_), Fact::Kubectl { .. }) => true,
         (Action::Node(node), Fact::Request { method, path, .. }) => {

@@ -8,7 +8,7 @@ use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
 
 use super::Bench;
-use crate::history::{Fact, Record};
+use crate::history::{Fact, Record, link_words};
 use crate::index::Version;
 use crate::interval::Interval;
 use crate::matching::Difference;
@@ -303,7 +303,9 @@ pub(crate) fn describe(record: &Record) -> String {
         }
         Fact::Synced { stream } => format!("it was no longer in the list of {stream}"),
         Fact::Power { board, act, .. } => format!("power of {board}: {}", act.name()),
-        Fact::Link { board, act, .. } => format!("link of {board}: {}", act.name()),
+        Fact::Link { board, act, micros, percent, .. } => {
+            format!("link of {board}: {}", link_words(*act, *micros, *percent))
+        }
         Fact::ControlPlane { act, .. } => format!("control plane: {}", act.name()),
         Fact::ControlPlaneReady {} => "the control plane serves".to_owned(),
         Fact::Process { who, status, .. } => format!("{who} ended with {status}"),

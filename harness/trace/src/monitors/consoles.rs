@@ -144,6 +144,7 @@ fn contacts(ground: &Ground<'_>, board: &str) -> Vec<Stretch> {
         } else if let Fact::Link { board: of, act, .. } = &record.fact
             && of == board
         {
+            // What comes late or not at all does not count as heard.
             link = *act == LinkAct::Heal;
         } else if let Fact::ControlPlane { .. } = &record.fact {
             plane = false;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rigor_model::Constants;
-use rigor_trace::history::{Fact, LinkAct, Micros, PowerAct, ProcessEvent, Verb};
+use rigor_trace::history::{Fact, LinkChange, Micros, PowerAct, ProcessEvent, Verb};
 use serde_json::{Value, json};
 
 use super::story::{Story, scenario};
@@ -217,9 +217,12 @@ fn no_pod_runs_twice_for_long() {
     let started = "pod default/lamp container main started";
     let check = |stopped: u64, expected: usize| {
         let mut story = Story::exact();
-        let link = |act, at: u64| Fact::Link { board: "a".into(), act, begun: Micros(at * 1000) };
-        story.renew(900, "a").console(1_000, "a", started).fact(5_000, link(LinkAct::Cut, 5_000));
-        story.console(340_000, "b", started).fact(400_000, link(LinkAct::Heal, 400_000)).renew(401_000, "a");
+        let link = |change, at: u64| Fact::link("a", change, Micros(at * 1000));
+        story.renew(900, "a").console(1_000, "a", started).fact(5_000, link(LinkChange::Cut, 5_000));
+        story
+            .console(340_000, "b", started)
+            .fact(400_000, link(LinkChange::Heal, 400_000))
+            .renew(401_000, "a");
         story
             .console(stopped, "a", "pod default/lamp dropped: it was moved")
             .fact(500_000, Fact::TrialEnded {});
