@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::decision::{Decision, Write};
 use crate::json;
-use crate::snapshot::{Key, Object, Snapshot};
+use crate::snapshot::{Key, Object, Owner, Place, Snapshot};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -24,20 +24,20 @@ pub struct GarbageConfig {
     pub namespaced: BTreeSet<&'static str>,
 }
 
-/// The objects that the collector has to look at: those with owners, and those that wait with one of its finalizers.
+/// The objects that the collector has to look at: those that name an owner which does not exist, and those that wait with
+/// one of its finalizers.
 #[must_use]
-pub fn candidates(snapshot: &Snapshot) -> Vec<(&'static str, Key)> {
-    let concerns = |object: &Value| {
-        !json::list(object, &["metadata", "ownerReferences"]).is_empty()
-            || json::is_terminating(object)
-                && (has_finalizer(object, ORPHAN) || has_finalizer(object, FOREGROUND))
-    };
-    snapshot
-        .resources()
-        .flat_map(|resource| snapshot.list(resource).map(move |(key, object)| (resource, key, object)))
-        .filter(|(_, _, object)| concerns(object))
-        .map(|(resource, key, _)| (resource, key.clone()))
-        .collect()
+pub fn candidates(snapshot: &Snapshot, config: &GarbageConfig) -> Vec<Place> {
+    let references = snapshot.references();
+    let dangling = references.owners().filter(|(owner, _)| is_gone(snapshot, config, owner));
+    let mut candidates = references.waiting().clone();
+    candidates.extend(dangling.flat_map(|(_, places)| places).cloned());
+    candidates.into_iter().collect()
+}
+
+/// Whether an object is being deleted and waits for its dependants to be let go of, or to be gone.
+pub(crate) fn waits(object: &Value) -> bool {
+    json::is_terminating(object) && (has_finalizer(object, ORPHAN) || has_finalizer(object, FOREGROUND))
 }
 
 /// Looks at one object: as an owner that waits, else as a dependant.
@@ -56,7 +56,8 @@ pub fn decide(snapshot: &Snapshot, config: &GarbageConfig, resource: &'static st
         };
     }
     let owners = json::list(object, &["metadata", "ownerReferences"]);
-    let dangling: Vec<&Value> = owners.iter().filter(|owner| is_gone(snapshot, config, key, owner)).collect();
+    let is_dangling = |reference: &&Value| is_gone(snapshot, config, &Owner::of(reference, &key.namespace));
+    let dangling: Vec<&Value> = owners.iter().filter(is_dangling).collect();
     if dangling.is_empty() {
         return Decision::nothing("every owner exists");
     }
@@ -83,21 +84,20 @@ pub(super) fn without_owner(object: &Value, uid: &str) -> Value {
     object
 }
 
-/// Whether the owner that this reference names does not exist, for sure: its kind is served, and no object with its
-/// uid is where the reference can reach it.
-fn is_gone(snapshot: &Snapshot, config: &GarbageConfig, dependant: &Key, owner: &Value) -> bool {
-    let field = |name| json::text(owner, &[name]).unwrap_or_default();
-    let group = field("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
-    let Some(resource) = config.kinds.get(&(group.to_owned(), field("kind").to_owned())) else {
+/// Whether the owner that references name does not exist, for sure: its kind is served, and no object with its uid is where
+/// they can reach it.
+fn is_gone(snapshot: &Snapshot, config: &GarbageConfig, owner: &Owner) -> bool {
+    let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let Some(resource) = config.kinds.get(&(group.to_owned(), owner.kind.clone())) else {
         return false;
     };
-    if dependant.namespace.is_empty() && config.namespaced.contains(resource) {
+    if owner.namespace.is_empty() && config.namespaced.contains(resource) {
         // No reference says which namespace: as in Kubernetes, such an owner cannot be found, and so not be missed either.
         return false;
     }
-    match snapshot.find_uid(field("uid")) {
+    match snapshot.find_uid(&owner.uid) {
         Some((found, key)) => {
-            found != resource || !key.namespace.is_empty() && key.namespace != dependant.namespace
+            found != resource || !key.namespace.is_empty() && key.namespace != owner.namespace
         }
         None => true,
     }
@@ -108,12 +108,11 @@ fn dependants<'a>(
     owner: &'a Value,
 ) -> impl Iterator<Item = (&'static str, &'a Object, &'a Value)> {
     let uid = json::uid(owner);
-    snapshot.resources().flat_map(move |resource| {
-        snapshot.list(resource).filter_map(move |(_, object)| {
-            let owners = json::list(object, &["metadata", "ownerReferences"]);
-            let owner = owners.iter().find(|owner| json::text(owner, &["uid"]) == Some(uid))?;
-            Some((resource, object, owner))
-        })
+    snapshot.references().dependants(uid).into_iter().filter_map(move |(resource, key)| {
+        let object = snapshot.at(resource, key)?;
+        let owners = json::list(object, &["metadata", "ownerReferences"]);
+        let owner = owners.iter().find(|owner| json::text(owner, &["uid"]) == Some(uid))?;
+        Some((*resource, object, owner))
     })
 }
 

@@ -13,6 +13,7 @@ mod instants;
 mod key;
 mod leases;
 mod ledgers;
+mod references;
 mod said;
 mod state;
 #[cfg(test)]
@@ -22,5 +23,6 @@ mod touches;
 pub use instants::Mark;
 pub use key::{Key, Object};
 pub use leases::LEASE_NAMESPACE;
+pub use references::{Owner, Place, References};
 pub use state::Snapshot;
 pub(crate) use touches::Touch;

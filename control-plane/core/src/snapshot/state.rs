@@ -11,6 +11,7 @@ use super::events::Events;
 use super::indexes::Indexes;
 use super::instants::{Instants, Mark};
 use super::leases::{LEASE_NAMESPACE, Leases};
+use super::references::References;
 use super::touches::{Touch, Touches};
 use super::{Key, Object};
 use crate::json;
@@ -24,6 +25,7 @@ pub struct Snapshot {
     objects: BTreeMap<&'static str, BTreeMap<Key, Object>>,
     indexes: Indexes,
     ownership: Ownership,
+    references: References,
     boards: Boards,
     leases: Leases,
     instants: Instants,
@@ -99,6 +101,11 @@ impl Snapshot {
         &self.ownership
     }
 
+    /// Who names whom as an owner.
+    pub(crate) fn references(&self) -> &References {
+        &self.references
+    }
+
     /// The pods whose controller has this uid, in the order of their keys.
     pub fn pods_of<'a>(&'a self, uid: &str) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
         let pods = self.objects.get("pods");
@@ -140,6 +147,7 @@ impl Snapshot {
         self.ownership.note(resource, &key, old.map(AsRef::as_ref), object.as_deref());
         self.boards.note(resource, &key, old, new);
         self.indexes.note(resource, &key, old, new);
+        self.references.note(resource, &key, old, new);
         self.touches.note(resource, &key, old, new);
         match object {
             Some(object) => objects.insert(key.clone(), object),

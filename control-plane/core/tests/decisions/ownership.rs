@@ -235,3 +235,49 @@ fn a_cluster_role_has_the_rules_of_those_that_it_selects() {
         assert!(decision.is_idle(), "{role} has {why}");
     }
 }
+
+proptest::proptest! {
+    /// The collector looks only at what names an owner that is missing or waits itself: nothing that it would act on is left out.
+    #[test]
+    fn depl_03_whatever_there_is_to_collect_is_looked_at(
+        acts in proptest::collection::vec((0..4usize, 0..5usize, 0..6usize, 0..5usize), 1..40)
+    ) {
+        const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "example.com/other"];
+        let mut world = World::new();
+        let key = |number: usize| Key::new(["default", "other"][number % 2], format!("o{number}"));
+        for (what, number, owner, how) in acts {
+            let (resource, kind) = [("deployments", "Deployment"), ("pods", "Pod")][number / 2 % 2];
+            let key = key(number);
+            if what == 0 {
+                world.remove(resource, &key);
+                continue;
+            }
+            let owner_kind = ["Deployment", "Pod", "CronTab"][(owner / 2 + usize::from(how == 4)) % 3];
+            let api_version = if owner_kind == "Pod" { "v1" } else { "apps/v1" };
+            let owners = [
+                json!({"apiVersion": api_version, "kind": owner_kind, "name": "it", "uid": format!("u{owner}")}),
+                json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "it", "uid": format!("u{how}")}),
+            ];
+            let mut object = json!({
+                "apiVersion": api_version, "kind": kind,
+                "metadata": {
+                    "name": key.name, "namespace": key.namespace, "uid": format!("u{number}"),
+                    "ownerReferences": owners[..what - 1],
+                },
+            });
+            if how < FINALIZERS.len() && what == 3 {
+                object["metadata"]["finalizers"] = json!([FINALIZERS[how]]);
+                object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            }
+            world.put(resource, object);
+            let looked = controllers::garbage::candidates(&world.snapshot, &world.garbage);
+            for resource in ["deployments", "pods"] {
+                for (key, _) in world.snapshot.list(resource) {
+                    let decision = controllers::garbage::decide(&world.snapshot, &world.garbage, resource, key);
+                    let place = (resource, key.clone());
+                    proptest::prop_assert!(decision.is_idle() || looked.contains(&place), "{place:?}");
+                }
+            }
+        }
+    }
+}

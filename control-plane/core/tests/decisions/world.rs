@@ -458,7 +458,7 @@ impl World {
     }
 
     pub fn collect_garbage(&mut self) {
-        for (resource, key) in garbage::candidates(&self.snapshot) {
+        for (resource, key) in garbage::candidates(&self.snapshot, &self.garbage) {
             let decision = garbage::decide(&self.snapshot, &self.garbage, resource, &key);
             self.apply(decision);
         }

@@ -119,7 +119,7 @@ impl Controllers {
                 .await;
             }
             if service.runs(Controller::Garbage) {
-                let candidates = garbage::candidates(service.fresh().snapshot());
+                let candidates = garbage::candidates(service.fresh().snapshot(), &self.garbage);
                 settle_each(service, "garbage", &candidates, |snapshot, (resource, key), _| {
                     garbage::decide(snapshot, &self.garbage, resource, key)
                 })
