@@ -13,7 +13,7 @@ use rigor::runner::{self, run_trial, seed_of};
 use rigor::suite::{ScenarioFile, Suites};
 use rigor::terminal::{Style, finished};
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Outcome, Profile, Rig, Scenario};
+use rigor_model::{Faults, Outcome, Profile, Rig, Scenario};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -86,10 +86,12 @@ fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Fa
         scenario,
         rig: &shared.rig,
         seed: seed_of(SEED, name),
+        faults: Faults::None,
         evidence: folder.path().join("evidence"),
         keep: std::env::var("RIGOR_KEEP").is_ok_and(|value| value == "1"),
     };
-    let report = run_trial(&trial, &|constants, boards, seed| ground.open(constants, boards, seed));
+    let report =
+        run_trial(&trial, &|constants, boards, seed, faults| ground.open(constants, boards, seed, faults));
     let text = finished(&report, Style { colour: false });
     let outcome = report.outcome;
     folder.write(&run_report(&ground, report)?, &shared.catalogue)?;

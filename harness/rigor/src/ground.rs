@@ -1,7 +1,7 @@
 //! What trials stand on: a rig file that was found, and a way to open a world on it.
 
 use rigor_model::report::RigReport;
-use rigor_model::{Constants, Mistakes, Rig, RigKind};
+use rigor_model::{Constants, Faults, Mistakes, Rig, RigKind};
 use rigor_rigs::{Bench, BoardSpec, Infra, World, processes};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,15 +112,25 @@ impl Ground {
     /// Opens a trial with boards of these names.
     ///
     /// # Errors
-    /// The world does not come up.
-    pub fn open(&self, constants: &Constants, boards: &[String], seed: u64) -> Result<Box<dyn World>, Infra> {
+    /// The world does not come up, or the rig cannot inject faults and is to.
+    pub fn open(
+        &self,
+        constants: &Constants,
+        boards: &[String],
+        seed: u64,
+        faults: &Faults,
+    ) -> Result<Box<dyn World>, Infra> {
         let boards: Vec<BoardSpec> = boards
             .iter()
             .map(|name| BoardSpec { name: name.clone(), profile: self.rig.board.clone() })
             .collect();
         match &self.kind {
             #[cfg(feature = "sim")]
-            Kind::Sim => rigor_sim::open(constants, &boards, seed),
+            Kind::Sim => rigor_sim::open(constants, &boards, seed, faults),
+            Kind::Bench(_) if !faults.level().is_none() => Err(Infra::lasting(
+                format!("rig {} cannot inject faults: nothing of it is simulated", self.rig.name),
+                "run with a rig of kind sim, or without faults",
+            )),
             Kind::Bench(bench) => {
                 // Real time has nothing to draw.
                 let _ = seed;

@@ -4,7 +4,7 @@
 //! (something done outside the API). Such recordings have no pulses, so an observation is taken to arrive within a
 //! stated time after the write.
 
-use rigor_model::Constants;
+use rigor_model::{Constants, FaultLevel};
 use rigor_trace::{Fact, History, Micros, Verb};
 use serde::Deserialize;
 use serde_json::Value;
@@ -113,6 +113,7 @@ pub fn import(name: &str, recording: &str, constants: &Constants) -> Result<Hist
         seed: 0,
         wall: Some(wall),
         constants: *constants,
+        faults: FaultLevel::None,
     };
     let end = facts.last().map_or(Micros::ZERO, |(at, _)| *at);
     let mut history = History::new();

@@ -219,9 +219,9 @@ impl World for Processes {
 
     fn record(&mut self, fact: Fact) {
         match fact {
-            Fact::TrialStarted { scenario, rig, case, seed, wall, constants } => {
+            Fact::TrialStarted { scenario, rig, case, seed, wall, constants, faults } => {
                 let wall = wall.or_else(|| Some(self.clock.wall()));
-                let started = Fact::TrialStarted { scenario, rig, case, seed, wall, constants };
+                let started = Fact::TrialStarted { scenario, rig, case, seed, wall, constants, faults };
                 // The first record, before what the threads have noted since the world was opened.
                 if self.history.is_empty() {
                     self.history.push(Micros::ZERO, started);

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use rigor_model::Constants;
+use rigor_model::{Constants, Faults};
 use rigor_rigs::{ApiRequest, BoardSpec, World};
 use rigor_trace::history::Micros;
 use serde_json::json;
@@ -14,7 +14,7 @@ const LENGTH: Micros = Micros(400_000_000);
 
 fn trial(seed: u64) -> Box<dyn World> {
     let boards = ["a", "b", "c"].map(BoardSpec::named);
-    let mut world = rigor_sim::open(&Constants::default(), &boards, seed).expect("a trial");
+    let mut world = rigor_sim::open(&Constants::default(), &boards, seed, &Faults::None).expect("a trial");
     while world.now() < Micros(1_000_000) {
         world.wait(Micros(1_000_000));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use control_plane::config::StoreKind;
 use control_plane::{Config, MemoryStore};
-use rigor_model::Constants;
+use rigor_model::{Constants, Faults};
 use rigor_rigs::kubelet_config::{MachineName, kubelet_config};
 use rigor_rigs::{BoardSpec, Infra, World};
 
@@ -25,7 +25,13 @@ const MOST_BOARDS: usize = 250;
 ///
 /// # Errors
 /// A board's configuration is refused, there are too many boards, or the control plane does not come up.
-pub fn open(constants: &Constants, boards: &[BoardSpec], seed: u64) -> Result<Box<dyn World>, Infra> {
+pub fn open(
+    constants: &Constants,
+    boards: &[BoardSpec],
+    seed: u64,
+    faults: &Faults,
+) -> Result<Box<dyn World>, Infra> {
+    let _ = faults;
     let time = Time::default();
     let launch =
         RealLaunch { config: server_config(constants, boards), store: Arc::new(MemoryStore::new()), seed };

@@ -446,6 +446,7 @@ fn a_history_begins_with_the_trial() {
         seed: 1,
         wall: None,
         constants: rigor_model::Constants::default(),
+        faults: rigor_model::FaultLevel::None,
     });
     let kinds: Vec<_> = world.history().records().iter().map(|it| (it.seq, &it.fact)).collect();
     assert!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rigor_model::Constants;
+use rigor_model::{Constants, Faults};
 use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros, Record, Verb};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn seconds(seconds: f64) -> Duration {
 impl Trial {
     fn open(boards: &[&str], seed: u64) -> Self {
         let specs: Vec<BoardSpec> = boards.iter().map(|name| BoardSpec::named(*name)).collect();
-        Self { world: rigor_sim::open(&constants(), &specs, seed).unwrap() }
+        Self { world: rigor_sim::open(&constants(), &specs, seed, &Faults::None).unwrap() }
     }
 
     fn now(&self) -> Micros {
@@ -323,6 +323,8 @@ fn evidence_and_bad_names() {
     );
     assert!(trial.world.kubectl(&["get".to_owned()], None).unwrap_err().remedy.is_some());
     let spec = BoardSpec::named("A Board");
-    let Err(infra) = rigor_sim::open(&constants(), &[spec], 1) else { panic!("the name was accepted") };
+    let Err(infra) = rigor_sim::open(&constants(), &[spec], 1, &Faults::None) else {
+        panic!("the name was accepted")
+    };
     assert!(infra.to_string().contains("nodeName"), "{infra}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use rigor_model::Constants;
+use rigor_model::{Constants, Faults};
 use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros, Record, Verb};
 use serde_json::{Value, json};
@@ -37,7 +37,9 @@ struct Search {
 
 impl Search {
     fn open(seed: u64) -> Self {
-        let world = rigor_sim::open(&Constants::default(), &BOARDS.map(BoardSpec::named), seed).unwrap();
+        let world =
+            rigor_sim::open(&Constants::default(), &BOARDS.map(BoardSpec::named), seed, &Faults::None)
+                .unwrap();
         let draws = fastrand::Rng::with_seed(seed);
         let (outages, log) = ([Outage::default(); 3], String::new());
         Self { world, draws, outages, server_down: false, pods: 0, log }

@@ -15,6 +15,7 @@ use crate::index::Index;
 
 pub use rigor_model::Constants;
 pub use rigor_model::act::{ControlPlaneAct, LinkAct, LinkChange, PowerAct};
+pub use rigor_model::faults::{Fault, FaultKind, FaultLevel};
 
 /// The server's wall clock at microsecond 0 of a history that does not state one (the simulated rig).
 pub const VIRTUAL_EPOCH: &str = "2026-01-01T00:00:00Z";
@@ -96,13 +97,13 @@ pub enum Verb {
     Listed,
 }
 
-/// Which end of a step a record marks.
+/// Which end of a step, or of a fault, a record marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// The step begins.
+    /// It begins.
     Begin,
-    /// The step is settled.
+    /// The step is settled; the fault is over.
     End,
 }
 
@@ -135,6 +136,9 @@ pub enum Fact {
         wall: Option<String>,
         /// The constants in force.
         constants: Constants,
+        /// How bad the faults are that are injected into the trial.
+        #[serde(default, skip_serializing_if = "FaultLevel::is_none")]
+        faults: FaultLevel,
     },
     /// The namespace of the trial's own; without this fact it is [`DEFAULT_NAMESPACE`].
     Namespace {
@@ -255,6 +259,18 @@ pub enum Fact {
     },
     /// The control plane serves (first start, or again).
     ControlPlaneReady {},
+    /// A fault was injected, or one that lasts is over. Faults that last are [`FaultKind::Lose`], a silent
+    /// [`FaultKind::Cut`], [`FaultKind::Reorder`], [`FaultKind::PowerCut`] and [`FaultKind::Kill`]; of the others, and
+    /// of those that outlast the trial, there is only the begin.
+    ///
+    /// What a fault does to power and processes is told by this fact alone: `Power`, `Link` and `ControlPlane` are the
+    /// scenario's acts. A killed server is followed by `Gap`s and, when it serves again, by `ControlPlaneReady`.
+    Fault {
+        /// Where, at which opportunity, and what.
+        fault: Fault,
+        /// Which end.
+        phase: Phase,
+    },
     /// A process ended unasked.
     Process {
         /// Which: `control-plane`, `board:NAME`.

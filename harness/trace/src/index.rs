@@ -141,7 +141,7 @@ impl Index {
             }
             Fact::Mark { .. } => self.marks.push(record),
             Fact::Stall { .. } => self.stalls.push(record),
-            Fact::Process { .. } | Fact::Instant { .. } | Fact::TrialEnded {} => {}
+            Fact::Fault { .. } | Fact::Process { .. } | Fact::Instant { .. } | Fact::TrialEnded {} => {}
         }
     }
 

@@ -93,7 +93,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::history::{Micros, Phase, Verb};
+    use crate::history::{FaultLevel, Micros, Phase, Verb};
 
     fn story() -> History {
         let mut history = History::new();
@@ -108,6 +108,7 @@ mod tests {
                 seed: 7,
                 wall,
                 constants,
+                faults: FaultLevel::None,
             },
         );
         history.push(
@@ -143,7 +144,7 @@ mod tests {
         check("\n\nnonsense", "line 3: this is no record of a history: expected ident");
         check(
             r#"{"seq":0,"at":1,"kind":"Nothing"}"#,
-            "line 1: this is no record of a history: unknown variant `Nothing`, expected one of `TrialStarted`, `Namespace`, `Delivery`, `Object`, `Synced`, `Gap`, `Pulse`, `Request`, `Kubectl`, `Console`, `Power`, `Link`, `ControlPlane`, `ControlPlaneReady`, `Process`, `Step`, `Instant`, `Mark`, `Stall`, `TrialEnded`",
+            "line 1: this is no record of a history: unknown variant `Nothing`, expected one of `TrialStarted`, `Namespace`, `Delivery`, `Object`, `Synced`, `Gap`, `Pulse`, `Request`, `Kubectl`, `Console`, `Power`, `Link`, `ControlPlane`, `ControlPlaneReady`, `Fault`, `Process`, `Step`, `Instant`, `Mark`, `Stall`, `TrialEnded`",
         );
         check(
             r#"{"seq":4,"at":1,"kind":"TrialEnded"}"#,

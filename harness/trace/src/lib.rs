@@ -3,6 +3,7 @@
 //! Pure: a verdict is a function of scenario and history, so that judging later, elsewhere, or over a
 //! history that someone else recorded gives the same result.
 
+pub mod faults;
 pub mod history;
 mod index;
 pub mod interval;

@@ -11,7 +11,7 @@ use crate::runner::{Trial, run_trial, seed_of};
 use crate::suite::{SuiteError, Suites};
 use crate::terminal::{Style, beginning, finished, summary};
 use clap::Args;
-use rigor_model::{Outcome, Rig, Scenario};
+use rigor_model::{Faults, Outcome, Rig, Scenario};
 use rigor_rigs::clock::Clock;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -94,10 +94,11 @@ impl Run {
                     scenario,
                     rig: ground.rig(),
                     seed: seed_of(self.seed, name),
+                    faults: Faults::None,
                     evidence: folder.evidence(name),
                     keep: self.keep || keeps(),
                 },
-                &|constants, boards, seed| ground.open(constants, boards, seed),
+                &|constants, boards, seed, faults| ground.open(constants, boards, seed, faults),
             ),
         };
         let mut trials = dispatch(planned, workers, one, |_, report| tell(&finished(report, style)));

@@ -2,7 +2,7 @@
 
 use super::*;
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Constants, Outcome, Rig, Scenario};
+use rigor_model::{Constants, FaultLevel, Faults, Outcome, Rig, Scenario};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::world::{
     ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, World,
@@ -170,10 +170,12 @@ fn run(script: Script, keep: bool, spec: &str) -> Ran {
         scenario: &scenario,
         rig: &rig,
         seed: 1,
+        faults: Faults::Drawn(FaultLevel::Mild),
         evidence: dir.path().join("evidence"),
         keep,
     };
-    let open = |_: &Constants, _: &[String], _: u64| -> Result<Box<dyn World>, Infra> {
+    let open = |_: &Constants, _: &[String], _: u64, faults: &Faults| -> Result<Box<dyn World>, Infra> {
+        assert_eq!(*faults, Faults::Drawn(FaultLevel::Mild));
         script.note("opened");
         match script.opening.lock().unwrap().pop_front() {
             Some(error) => Err(error),
@@ -225,7 +227,10 @@ fn a_passing_trial_takes_all_steps_and_leaves_no_evidence() {
     assert_eq!(steps, ["setup 1", "steps 1", "steps 2", "cleanup 1"]);
     let facts: Vec<&Fact> = ran.report.history.records().iter().map(|record| &record.fact).collect();
     assert!(
-        matches!(facts.first(), Some(Fact::TrialStarted { seed: 1, wall: None, .. })),
+        matches!(
+            facts.first(),
+            Some(Fact::TrialStarted { seed: 1, wall: None, faults: FaultLevel::Mild, .. })
+        ),
         "{:?}",
         facts.first()
     );

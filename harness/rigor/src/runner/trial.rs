@@ -10,7 +10,7 @@ use super::ready::wait_ready;
 use crate::report::{TrialReport, save_evidence};
 use jiff::Timestamp;
 use rigor_model::expr::Instant;
-use rigor_model::{Action, Class, Constants, Outcome, Rig, Scenario, Section, Step};
+use rigor_model::{Action, Class, Constants, Faults, Outcome, Rig, Scenario, Section, Step};
 use rigor_rigs::{Infra, World};
 use rigor_trace::history::{DEFAULT_NAMESPACE, VIRTUAL_EPOCH};
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
@@ -25,8 +25,8 @@ const MORE_ATTEMPTS: usize = 2;
 /// How long a `wait` waits for its instant to be known.
 const INSTANT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens a world for a trial: constants, boards, seed.
-pub type Open<'a> = dyn Fn(&Constants, &[String], u64) -> Result<Box<dyn World>, Infra> + Sync + 'a;
+/// Opens a world for a trial: constants, boards, seed, faults.
+pub type Open<'a> = dyn Fn(&Constants, &[String], u64, &Faults) -> Result<Box<dyn World>, Infra> + Sync + 'a;
 
 /// What is to be tried.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct Trial<'a> {
     pub rig: &'a Rig,
     /// The seed of everything drawn.
     pub seed: u64,
+    /// The faults to inject.
+    pub faults: Faults,
     /// Where evidence goes; the folder is this trial's own.
     pub evidence: PathBuf,
     /// Whether a passing trial's evidence is kept.
@@ -94,7 +96,7 @@ fn infra(trial: &Trial<'_>, error: &Infra) -> TrialReport {
 fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), Infra> {
     let scenario = trial.scenario;
     let constants = trial.rig.constants.overridden(&scenario.constants);
-    let mut world = open(&constants, &scenario.boards, trial.seed)?;
+    let mut world = open(&constants, &scenario.boards, trial.seed, &trial.faults)?;
     world.record(Fact::TrialStarted {
         scenario: scenario.name.clone(),
         rig: trial.rig.name.clone(),
@@ -102,6 +104,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
         seed: trial.seed,
         wall: None,
         constants,
+        faults: trial.faults.level(),
     });
     let zero = zero(world.history());
     let mut stage = Stage::new(world.as_mut(), constants, DEFAULT_NAMESPACE, zero);

@@ -8,7 +8,7 @@ use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
 
 use super::Bench;
-use crate::history::{Fact, Record, link_words};
+use crate::history::{Fact, Phase, Record, link_words};
 use crate::index::Version;
 use crate::interval::Interval;
 use crate::matching::Difference;
@@ -309,6 +309,12 @@ pub(crate) fn describe(record: &Record) -> String {
         Fact::ControlPlane { act, .. } => format!("control plane: {}", act.name()),
         Fact::ControlPlaneReady {} => "the control plane serves".to_owned(),
         Fact::Process { who, status, .. } => format!("{who} ended with {status}"),
+        Fact::Fault { fault, phase: Phase::Begin } => {
+            format!("fault at {}: {}", fault.site, fault.kind.name())
+        }
+        Fact::Fault { fault, phase: Phase::End } => {
+            format!("fault at {} is over: {}", fault.site, fault.kind.name())
+        }
         Fact::TrialStarted { .. }
         | Fact::Namespace { .. }
         | Fact::Delivery { .. }

@@ -2,7 +2,7 @@
 
 use rigor_model::catalogue::Catalogue;
 use rigor_model::{Constants, Outcome, Scenario};
-use rigor_trace::history::{Fact, History, Micros, Phase, Verb};
+use rigor_trace::history::{Fact, FaultLevel, History, Micros, Phase, Verb};
 use rigor_trace::{ScenarioVerdict, Verdict, judge};
 use serde_json::{Value, json};
 
@@ -56,6 +56,7 @@ impl Story {
                 seed: 1,
                 wall,
                 constants,
+                faults: FaultLevel::None,
             },
         );
         for stream in ["nodes", "pods", "events", "leases", "deployments"] {

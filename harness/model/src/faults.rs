@@ -1,0 +1,273 @@
+//! Faults that a rig injects: how bad, which, and a list of them that can be written down and replayed.
+//!
+//! A fault is named by its site and by the number of the opportunity at which it struck there, so that the same list
+//! does the same to the same trial, and a list with fewer of them is still a list. Pure data: nothing here draws or acts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How bad injected faults are. The order is that of badness.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultLevel {
+    /// There are none.
+    #[default]
+    None,
+    /// What a healthy network does: delays that the slack covers, duplicates, reordering, clocks as crystals keep them.
+    /// Every scenario passes as it stands.
+    Mild,
+    /// Also loss, connections cut in the middle, a server that is killed, boards that lose power. Bounds hold on their
+    /// early side, and everything converges once faults stop.
+    Harsh,
+}
+
+impl FaultLevel {
+    /// Every level.
+    pub const ALL: [FaultLevel; 3] = [FaultLevel::None, FaultLevel::Mild, FaultLevel::Harsh];
+
+    /// The word for it on the command line and in histories.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultLevel::None => "none",
+            FaultLevel::Mild => "mild",
+            FaultLevel::Harsh => "harsh",
+        }
+    }
+
+    /// The level of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<FaultLevel> {
+        FaultLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == FaultLevel::None
+    }
+}
+
+impl fmt::Display for FaultLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a fault does. Lengths are microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum FaultKind {
+    /// A message, and what follows it on its connection, comes later.
+    Delay {
+        /// By so much.
+        micros: u64,
+    },
+    /// A message is held until one of another connection has overtaken it.
+    Reorder {
+        /// No longer than this.
+        at_most: u64,
+    },
+    /// The server sees a request a second time, on a connection of its own; the answer to that goes nowhere.
+    Duplicate {
+        /// So long after the first.
+        after: u64,
+    },
+    /// A message and all that follows it on its connection in its direction are lost: whoever waits for it waits until
+    /// its own limit. Lasts until the connection is given up.
+    Lose {},
+    /// The connection ends in the middle of a message.
+    Cut {
+        /// So many bytes of the message still come through.
+        keep: u64,
+        /// Then there is silence, until the connection is given up; otherwise both ends see a reset.
+        silent: bool,
+    },
+    /// The board's clocks are off, for the whole trial.
+    Clock {
+        /// The date that the board is told minus the server's.
+        offset: i64,
+        /// How fast its monotonic clock is: millionths more than it should count.
+        ppm: i32,
+    },
+    /// The board loses its power.
+    PowerCut {
+        /// It has none for so long, unless the scenario wants otherwise.
+        dark: u64,
+    },
+    /// The server's process is killed.
+    Kill {
+        /// It is started again so much later, unless the scenario wants otherwise.
+        down: u64,
+    },
+}
+
+impl FaultKind {
+    /// The name of its kind, as schedules and histories write it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.words().0
+    }
+
+    /// Its name, and what one and several of the kind are called in sentences.
+    fn words(&self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            FaultKind::Delay { .. } => ("delay", "delay", "delays"),
+            FaultKind::Reorder { .. } => ("reorder", "reordering", "reorderings"),
+            FaultKind::Duplicate { .. } => ("duplicate", "duplicate", "duplicates"),
+            FaultKind::Lose {} => ("lose", "loss", "losses"),
+            FaultKind::Cut { .. } => ("cut", "cut connection", "cut connections"),
+            FaultKind::Clock { .. } => ("clock", "clock", "clocks"),
+            FaultKind::PowerCut { .. } => ("power-cut", "power cut", "power cuts"),
+            FaultKind::Kill { .. } => ("kill", "server kill", "server kills"),
+        }
+    }
+}
+
+/// One fault: where, at which opportunity, and what.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fault {
+    /// `link:NAME` or `board:NAME` of a board, or `server`.
+    pub site: String,
+    /// Which opportunity of its site, from 0.
+    pub nth: u64,
+    /// What it does.
+    pub kind: FaultKind,
+}
+
+/// Faults one by one, as a file can hold them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Schedule {
+    /// The level at which they were found, by which the trial is judged.
+    pub level: FaultLevel,
+    /// The faults; their order does not matter.
+    pub faults: Vec<Fault>,
+}
+
+/// The faults of a trial.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Faults {
+    /// None.
+    #[default]
+    None,
+    /// As the trial's seed has it, of this level.
+    Drawn(FaultLevel),
+    /// Exactly these.
+    Listed(Schedule),
+}
+
+impl Faults {
+    /// How bad they are.
+    #[must_use]
+    pub fn level(&self) -> FaultLevel {
+        match self {
+            Faults::None => FaultLevel::None,
+            Faults::Drawn(level) => *level,
+            Faults::Listed(schedule) => schedule.level,
+        }
+    }
+}
+
+/// How many faults of each kind there were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally(BTreeMap<(&'static str, &'static str, &'static str), u64>);
+
+impl Tally {
+    /// Counts one more.
+    pub fn count(&mut self, kind: &FaultKind) {
+        *self.0.entry(kind.words()).or_default() += 1;
+    }
+
+    /// Adds another tally.
+    pub fn add(&mut self, other: &Tally) {
+        for (words, count) in &other.0 {
+            *self.0.entry(*words).or_default() += count;
+        }
+    }
+
+    /// How many there were in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// How many there were of the kind with this [`FaultKind::name`].
+    #[must_use]
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.iter().filter(|((kind, ..), _)| *kind == name).map(|(_, count)| count).sum()
+    }
+}
+
+impl fmt::Display for Tally {
+    /// `12 delays, 3 losses`; `none` where there were none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = self.0.iter().filter(|(_, count)| **count > 0);
+        let told =
+            told.map(|((_, one, many), count)| format!("{count} {}", if *count == 1 { one } else { many }));
+        let told: Vec<String> = told.collect();
+        f.write_str(if told.is_empty() { "none".to_owned() } else { told.join(", ") }.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_is_written_and_refuses_what_it_does_not_know() {
+        let kinds = [
+            FaultKind::Delay { micros: 5 },
+            FaultKind::Reorder { at_most: 6 },
+            FaultKind::Duplicate { after: 7 },
+            FaultKind::Lose {},
+            FaultKind::Cut { keep: 8, silent: true },
+            FaultKind::Clock { offset: -9, ppm: -10 },
+            FaultKind::PowerCut { dark: 11 },
+            FaultKind::Kill { down: 12 },
+        ];
+        let faults = (0..).zip(kinds).map(|(nth, kind)| Fault { site: "link:a".to_owned(), nth, kind });
+        let schedule = Schedule { level: FaultLevel::Harsh, faults: faults.collect() };
+        let written = serde_json::to_value(&schedule).expect("json");
+        assert_eq!(written["level"], "harsh");
+        assert_eq!(
+            written["faults"][1],
+            json!({"site": "link:a", "nth": 1, "kind": {"reorder": {"atMost": 6}}})
+        );
+        for (kind, fault) in kinds.iter().zip(written["faults"].as_array().expect("faults")) {
+            assert!(fault["kind"].get(kind.name()).is_some(), "{kind:?} is called {}", kind.name());
+        }
+        assert_eq!(serde_json::from_value::<Schedule>(written).expect("read back"), schedule);
+        let unknown = json!({"site": "server", "nth": 0, "kind": {"kill": {"down": 1, "up": 2}}});
+        assert!(serde_json::from_value::<Fault>(unknown).is_err());
+    }
+
+    #[test]
+    fn levels_go_by_their_names() {
+        for level in FaultLevel::ALL {
+            assert_eq!(FaultLevel::named(level.name()), Some(level));
+            assert_eq!(serde_json::to_value(level).expect("json"), level.to_string());
+            assert_eq!(level.is_none(), Faults::Drawn(level).level() == FaultLevel::None);
+        }
+        assert_eq!(FaultLevel::named("Mild"), None);
+        assert!(FaultLevel::None < FaultLevel::Mild && FaultLevel::Mild < FaultLevel::Harsh);
+    }
+
+    #[test]
+    fn a_tally_is_told_in_words() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.to_string(), "none");
+        tally.count(&FaultKind::Lose {});
+        tally.count(&FaultKind::Delay { micros: 1 });
+        let mut twice = tally.clone();
+        twice.add(&tally);
+        twice.count(&FaultKind::Kill { down: 1 });
+        assert_eq!(twice.to_string(), "2 delays, 1 server kill, 2 losses");
+        assert_eq!((twice.total(), twice.of("lose"), twice.of("cut")), (5, 2, 0));
+    }
+}
