@@ -97,6 +97,71 @@ pub struct Report {
     pub requirements: Vec<RequirementReport>,
     /// Ids of core requirements of the profile that no trial cites.
     pub not_shown: Vec<String>,
+    /// What came of the entries of known limitations and quarantine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limitations: Vec<LimitationReport>,
+}
+
+/// What came of an entry of known limitations and quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitationReport {
+    /// `area/scenario`, `area/scenario/case`, `requirement NODE-07`.
+    pub about: String,
+    /// Where it stands in its file.
+    pub line: usize,
+    /// The last day of a quarantine; a known limitation has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Where more is said.
+    pub reference: String,
+    /// Why.
+    pub reason: String,
+    /// What came of it.
+    pub state: EntryState,
+}
+
+/// What came of an entry of known limitations and quarantine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryState {
+    /// A trial came out as it says.
+    InForce,
+    /// Its trials passed, and nothing is wrong with that.
+    Passed,
+    /// It says that they fail, and they passed.
+    PassedUnexpectedly,
+    /// Its day has passed.
+    Expired,
+    /// No trial is like that.
+    MatchesNothing,
+    /// They neither passed nor failed.
+    Unsettled,
+    /// None of its trials ran.
+    NotRun,
+}
+
+impl EntryState {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            EntryState::InForce => "in-force",
+            EntryState::Passed => "passed",
+            EntryState::PassedUnexpectedly => "passed-unexpectedly",
+            EntryState::Expired => "expired",
+            EntryState::MatchesNothing => "matches-nothing",
+            EntryState::Unsettled => "unsettled",
+            EntryState::NotRun => "not-run",
+        }
+    }
+
+    /// Whether the entry says what is not true, so that its file is to be changed.
+    pub fn is_stale(self) -> bool {
+        match self {
+            EntryState::PassedUnexpectedly | EntryState::Expired | EntryState::MatchesNothing => true,
+            EntryState::InForce | EntryState::Passed | EntryState::Unsettled | EntryState::NotRun => false,
+        }
+    }
 }
 
 /// What a run ran on.
@@ -130,6 +195,9 @@ pub struct ScenarioReport {
     /// Why, where it is not a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Until when and why its outcome does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined: Option<String>,
     /// How long it took, in microseconds of the rig's time.
     pub length_micros: u64,
     /// Constants that differ from the rig's.
@@ -219,6 +287,7 @@ mod tests {
             outcome,
             requirements: vec!["NODE-03".to_owned()],
             reason: None,
+            quarantined: None,
             length_micros: 0,
             constants: BTreeMap::new(),
             steps: Vec::new(),

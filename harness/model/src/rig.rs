@@ -84,6 +84,8 @@ pub struct Rig {
     pub board: BoardProfile,
     /// The emulator's program and the arguments that select machine and processor, in place of the usual ones.
     pub emulator: Vec<String>,
+    /// The file of what is known of the implementation that runs on it, relative to the rig's own.
+    pub limitations: Option<String>,
 }
 
 /// What a rig's boards are.
@@ -180,6 +182,11 @@ static SPEC: Shape = Shape::new(
             "emulator",
             FieldType::List(&FieldType::Text),
             "The emulator's program and its arguments for machine and processor.",
+        ),
+        Field::optional(
+            "limitations",
+            FieldType::Text,
+            "The file of known limitations and quarantine, by a path relative to this one.",
         ),
     ],
 );
@@ -285,6 +292,7 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         Some(node) => reader.list(node).iter().filter_map(|item| reader.text(item)).collect(),
         None => Vec::new(),
     };
+    let limitations = spec.get("limitations").and_then(|node| reader.text(node));
     let kind = kind?;
     let usual = match kind {
         RigKind::Sim => "sim",
@@ -311,6 +319,7 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         capabilities: capabilities.unwrap_or_else(|| kind.capabilities()),
         board: board?,
         emulator,
+        limitations,
     })
 }
 

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use rigor_model::Capability;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::constants::Constant;
+use rigor_model::limitations::Known;
 use rigor_model::shape::FieldType;
-use rigor_model::{Rig, Scenario, Verb};
+use rigor_model::{Limitations, Rig, Scenario, Verb};
 
 const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
 const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
 const RIGS: &str = include_str!("../../../docs/rigs.md");
+const LIMITATIONS: &str = include_str!("../../../docs/limitations.md");
 /// What a test of random histories prints when it fails; it has every step that it knows.
 const PRINTED: &str = include_str!("../../../control-plane/core/tests/decisions/histories/printed.yaml");
 
@@ -99,6 +101,29 @@ fn the_page_of_rigs_names_every_key_and_its_example_is_a_rig() {
 }
 
 #[test]
+fn the_page_of_limitations_names_every_key_and_its_example_is_right() {
+    let mut found = BTreeSet::new();
+    keys(&Limitations::schema(), &mut found);
+    for word in ["knownLimitations", "quarantine", "case", "requirement", "until", "reference", "reason"] {
+        assert!(LIMITATIONS.contains(&format!("`{word}`")), "docs/limitations.md lacks `{word}`");
+        found.insert(word.to_owned());
+    }
+    for word in found {
+        let named = LIMITATIONS.contains(&format!("`{word}`")) || LIMITATIONS.contains(&format!("{word}:"));
+        assert!(named, "docs/limitations.md lacks `{word}`");
+    }
+    let example = LIMITATIONS.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let known = Known {
+        catalogue: &catalogue(),
+        cases: &|name| (name == "deployment/rolling-update").then(|| vec!["two-at-a-time".to_owned()]),
+        scenarios: &Vec::new,
+    };
+    let known = Limitations::parse("example.yaml", example.expect("an example"), &known)
+        .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
+    assert_eq!(known.entries.len(), 3);
+}
+
+#[test]
 fn the_steps_of_the_reference_are_right() {
     let snippets = REFERENCE.split("```yaml\n").skip(2).filter_map(|rest| rest.split("```").next());
     let mut verbs = BTreeSet::new();
@@ -116,7 +141,9 @@ fn the_steps_of_the_reference_are_right() {
 
 #[test]
 fn the_schemas_are_current() {
-    for (name, schema) in [("scenario", Scenario::schema()), ("rig", Rig::schema())] {
+    for (name, schema) in
+        [("scenario", Scenario::schema()), ("rig", Rig::schema()), ("limitations", Limitations::schema())]
+    {
         let path = format!("{}/../../suites/schema/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let wanted = format!("{}\n", serde_json::to_string_pretty(&schema).expect("json"));
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

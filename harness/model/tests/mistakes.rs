@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Head, Rig, Scenario};
+use rigor_model::limitations::Known;
+use rigor_model::{Head, Limitations, Rig, Scenario};
 
 const HEAD: &str = "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {name: tale, requirements: [NODE-03], profile: kube32}\n";
 
@@ -63,6 +64,47 @@ fn mistakes_in_the_head() {
         "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {name: tale, name: tale, requirements: [NODE-03], profile: kube32}",
     ];
     insta::assert_snapshot!(gallery(&cases, of_head));
+}
+
+#[test]
+fn mistakes_in_limitations() {
+    let head = "apiVersion: rigor.dev/v1alpha1\nkind: Limitations\nmetadata: {name: mine}\nspec:\n";
+    let said = |lists: &str| {
+        let cases = |name: &str| match name {
+            "node/loss" => Some(vec!["short".to_owned(), "long".to_owned()]),
+            "node/hang" => Some(Vec::new()),
+            _ => None,
+        };
+        let known = Known {
+            catalogue: catalogue(),
+            cases: &cases,
+            scenarios: &|| vec!["node/loss".to_owned(), "node/hang".to_owned()],
+        };
+        match Limitations::parse("mine.yaml", &format!("{head}{lists}"), &known) {
+            Ok(_) => "nothing".to_owned(),
+            Err(mistakes) => format!("{mistakes:#}"),
+        }
+    };
+    let cases = [
+        "  knownLimitations:\n  - {scenario: node/loss, case: long, reference: 'https://tickets.example/7', reason: it is slow}",
+        "  quarantine:\n  - {scenario: node/hang, reference: docs/x.md, reason: now and then, until: 2027-03-31}",
+        "  knownLimitations:\n  - {scenario: node/los, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: power-loss, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: node/loss, case: shrt, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: node/hang, case: short, reference: x, reason: why}",
+        "  knownLimitations:\n  - {requirement: NODE-300, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: node/hang, requirement: NODE-03, reference: x, reason: why}",
+        "  knownLimitations:\n  - {reference: x, reason: why}",
+        "  knownLimitations:\n  - {requirement: NODE-03, case: short, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: node/hang, reason: why}",
+        "  knownLimitations:\n  - {scenario: node/hang, reference: '', reason: why, until: 2027-01-01}",
+        "  quarantine:\n  - {scenario: node/hang, reference: x, reason: why}",
+        "  quarantine:\n  - {scenario: node/hang, reference: x, reason: why, until: 31.12.2027}",
+        "  quarantine:\n  - {scenario: node/hang, reference: x, reason: why, until: 2027-02-29}",
+        "  quarantine:\n  - {requirement: NODE-03, reference: x, reason: why, until: 2027-01-01}",
+        "  knownLimitations:\n  - {scenario: node/hang, reference: x, reason: why}\n  quarantine:\n  - {scenario: node/hang, reference: x, reason: why, until: 2027-01-01}",
+    ];
+    insta::assert_snapshot!(gallery(&cases, said));
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub enum Exit {
     Infra = 3,
     /// Something stayed undecided.
     Undecided = 4,
+    /// Nothing is wrong but an entry of known limitations or quarantine that is out of date.
+    Stale = 5,
 }
 
 impl Exit {
@@ -32,6 +34,17 @@ impl Exit {
             Self::Passed
         } else {
             Self::Infra
+        }
+    }
+
+    /// The same, if entries of known limitations and quarantine are out of date: that is said only where nothing is worse.
+    #[must_use]
+    pub fn or_stale(self, stale: bool) -> Self {
+        match self {
+            Self::Passed if stale => Self::Stale,
+            Self::Passed | Self::Failed | Self::BadInput | Self::Infra | Self::Undecided | Self::Stale => {
+                self
+            }
         }
     }
 
@@ -67,5 +80,8 @@ mod tests {
             assert_eq!(Exit::of(outcomes).code(), code, "{outcomes:?}");
         }
         assert_eq!(Exit::BadInput.code(), 2);
+        assert_eq!(Exit::Passed.or_stale(true).code(), 5);
+        assert_eq!(Exit::Passed.or_stale(false).code(), 0);
+        assert_eq!(Exit::Failed.or_stale(true).code(), 1);
     }
 }

@@ -37,7 +37,11 @@ pub fn find_rig(name: &str, rigs: &Path) -> Result<Rig, RigError> {
         path: path.display().to_string(),
         remedy: known(rigs),
     })?;
-    Ok(Rig::parse(&path.display().to_string(), &source)?)
+    let mut rig = Rig::parse(&path.display().to_string(), &source)?;
+    // What it names lies beside it.
+    let beside = |name: &String| path.parent().unwrap_or(Path::new("")).join(name).display().to_string();
+    rig.limitations = rig.limitations.as_ref().map(beside);
+    Ok(rig)
 }
 
 fn known(rigs: &Path) -> String {

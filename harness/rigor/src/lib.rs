@@ -6,6 +6,7 @@ pub mod exit;
 pub mod filter;
 pub mod ground;
 pub mod import;
+pub mod limits;
 pub mod plan;
 pub mod report;
 pub mod runner;

@@ -4,6 +4,7 @@
 
 use crate::report::{RunReport, TrialReport};
 use rigor_model::Outcome;
+use rigor_model::report::{EntryState, LimitationReport};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -72,7 +73,9 @@ pub fn finished(trial: &TrialReport, style: Style) -> String {
             format!("{word} [{:>8}s] {}", seconds(trial.length.as_duration()), trial.name)
         }
     };
-    if let Some(reason) = &trial.reason {
+    if let Some(quarantined) = &trial.quarantined {
+        let _ = write!(text, ": {quarantined}");
+    } else if let Some(reason) = &trial.reason {
         let _ = write!(text, ": {}", reason.lines().next().unwrap_or_default());
     }
     text.push('\n');
@@ -109,9 +112,33 @@ pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
     );
     for trial in run.trials.iter().filter(|trial| !trial.outcome.is_green()) {
         let word = style.outcome(trial.outcome, &format!("{:>12}", short(trial.outcome)));
-        let _ = writeln!(text, "{word} [{:>8}s] {}", seconds(trial.length.as_duration()), trial.name);
+        let quarantined = if trial.quarantined.is_some() { " (quarantined)" } else { "" };
+        let length = seconds(trial.length.as_duration());
+        let _ = writeln!(text, "{word} [{length:>8}s] {}{quarantined}", trial.name);
+    }
+    for entry in &run.limitations {
+        text.push_str(&limitation(entry, style));
     }
     text
+}
+
+/// What came of an entry of known limitations or quarantine; nothing of one whose trials did not run.
+fn limitation(entry: &LimitationReport, style: Style) -> String {
+    let sort = if entry.until.is_some() { "quarantine" } else { "known limitation" };
+    let (code, said) = match entry.state {
+        EntryState::NotRun => return String::new(),
+        EntryState::InForce => ("33;1", "in force".to_owned()),
+        EntryState::Passed => ("33;1", "passed".to_owned()),
+        EntryState::Unsettled => ("33;1", "neither passed nor failed".to_owned()),
+        EntryState::PassedUnexpectedly => ("31;1", "passed unexpectedly: remove the entry".to_owned()),
+        EntryState::MatchesNothing => ("31;1", "no trial is like that: remove the entry".to_owned()),
+        EntryState::Expired => {
+            let until = entry.until.as_deref().unwrap_or_default();
+            ("31;1", format!("expired after {until}: remove the entry or find out why it is still there"))
+        }
+    };
+    let word = style.paint(code, if entry.state.is_stale() { "       STALE" } else { "      Listed" });
+    format!("{word} {sort} {} (line {}, {}): {said}\n", entry.about, entry.line, entry.reference)
 }
 
 fn seconds(length: Duration) -> String {
@@ -140,6 +167,16 @@ mod tests {
         let mut failed = trial("node/power-loss", Outcome::Fail, None);
         failed.text = Some("step 3: Node a becomes Unknown\n  2.31 s too early".to_owned());
         failed.evidence = Some("target/rigor/evidence/node/power-loss".into());
+        let mut unsteady = trial("sched/unsteady", Outcome::Fail, None);
+        unsteady.quarantined = Some("quarantined until 2027-03-31: now and then (tickets/7)".to_owned());
+        let entry = |about: &str, until: Option<&str>, state| LimitationReport {
+            about: about.to_owned(),
+            line: 7,
+            until: until.map(str::to_owned),
+            reference: "tickets/7".to_owned(),
+            reason: "it is slow".to_owned(),
+            state,
+        };
         let mut retried = trial("node/hang", Outcome::Pass, None);
         retried.attempts = vec!["the emulator ended".to_owned()];
         let run = RunReport {
@@ -159,6 +196,15 @@ mod tests {
                 retried,
                 failed,
                 trial("sched/slow", Outcome::Undecided, Some("observer too slow")),
+                trial("sched/known", Outcome::KnownLimitation, Some("it is slow (tickets/7)")),
+                unsteady,
+            ],
+            limitations: vec![
+                entry("sched/known", None, EntryState::InForce),
+                entry("requirement NODE-03", None, EntryState::PassedUnexpectedly),
+                entry("sched/unsteady", Some("2027-03-31"), EntryState::InForce),
+                entry("sched/old", Some("2026-03-31"), EntryState::Expired),
+                entry("sched/other", None, EntryState::NotRun),
             ],
         };
         let mut text = beginning(3, 1, &run.rig.name, 1, PLAIN);

@@ -305,3 +305,77 @@ fn a_rig_cannot_claim_a_machine_that_it_does_not_boot() {
     let (code, _, said) = bench.rigor(&["lint", "rigs/odd.yaml"]);
     assert!(code == 2 && said.contains("qemu-nope") && said.contains("`emulator`"), "{said}");
 }
+
+/// A file of limitations with these lists under `spec`.
+fn limitations(lists: &str) -> String {
+    format!("apiVersion: rigor.dev/v1alpha1\nkind: Limitations\nmetadata: {{name: mine}}\nspec:\n{lists}")
+}
+
+#[test]
+fn what_is_known_of_the_implementation_decides_what_a_failure_comes_to() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    bench.write("suites/node/bad.yaml", &scenario("bad", "409"));
+    let entry = |scenario: &str, more: &str| {
+        format!("  - {{scenario: {scenario}, reference: tickets/7, reason: it is slow{more}}}\n")
+    };
+    let known = |entry: String| limitations(&format!("  knownLimitations:\n{entry}"));
+    let quarantine = |entry: String| limitations(&format!("  quarantine:\n{entry}"));
+    let check = |text: String, code: i32, said: &[&str]| {
+        bench.write("mine.yaml", &text);
+        let (exit, stdout, stderr) =
+            bench.rigor(&["run", "suites", "--rig", "sim", "--limitations", "mine.yaml"]);
+        assert_eq!(exit, code, "{text}\n{stdout}\n{stderr}");
+        let report = std::fs::read_to_string(bench.path("report/report.yaml")).unwrap_or_default();
+        for part in said {
+            assert!(
+                format!("{stdout}{report}").contains(part),
+                "{text} does not say `{part}`:\n{stdout}{report}"
+            );
+        }
+    };
+    check(limitations("  knownLimitations: []\n"), 1, &["1 fail"]);
+    let reason = "KNOWN [   0.000s] node/bad: it is slow (tickets/7)";
+    check(
+        known(entry("node/bad", "")),
+        0,
+        &["1 known-limitation", reason, "known limitation node/bad (line 6, tickets/7): in force"],
+    );
+    check(
+        known(entry("node/bad", "") + &entry("node/good", "")),
+        5,
+        &["STALE", "node/good (line 7, tickets/7): passed unexpectedly", "state: passed-unexpectedly"],
+    );
+    check(
+        quarantine(entry("node/bad", ", until: 9999-12-31")),
+        0,
+        &["node/bad (quarantined)", "outcome: fail", "quarantined: \"quarantined until"],
+    );
+    check(quarantine(entry("node/bad", ", until: 2020-12-31")), 1, &["expired after 2020-12-31"]);
+    check(quarantine(entry("node/good", ", until: 2020-12-31")), 1, &["1 fail"]);
+    let xml = std::fs::read_to_string(bench.path("report/junit.xml")).unwrap();
+    assert!(xml.contains("failures=\"1\""), "{xml}");
+
+    // A rig file names them by a path of its own folder; lint reads them with it.
+    let rig = std::fs::read_to_string(bench.path("rigs/sim.yaml")).unwrap();
+    bench.write(
+        "rigs/mine.yaml",
+        &rig.replace("name: sim", "name: mine").replace("spec:\n", "spec:\n  limitations: ../mine.yaml\n"),
+    );
+    bench.write("mine.yaml", &known(entry("node/bad", "")));
+    let (exit, stdout, stderr) = bench.rigor(&["run", "suites", "--rig", "mine"]);
+    assert_eq!(exit, 0, "{stdout}\n{stderr}");
+    bench.write("mine.yaml", &known(entry("node/bed", "")));
+    for arguments in [&["lint"][..], &["lint", "mine.yaml"], &["run", "suites", "--rig", "mine"]] {
+        bench.refused(
+            arguments,
+            2,
+            &["no scenario is called node/bed", "did you mean node/bad?", "mine.yaml:6:"],
+        );
+    }
+    bench.refused(
+        &["run", "--rig", "sim", "--limitations", "none.yaml"],
+        2,
+        &["none.yaml: No such file", "--limitations"],
+    );
+}

@@ -40,6 +40,12 @@ impl Clock {
         jiff::Timestamp::try_from(self.wall).map(|stamp| stamp.to_string()).unwrap_or_default()
     }
 
+    /// The day of the start, `YYYY-MM-DD` in UTC.
+    #[must_use]
+    pub fn day(&self) -> String {
+        self.wall().chars().take("YYYY-MM-DD".len()).collect()
+    }
+
     /// Blocks the calling thread.
     #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub fn sleep(length: Duration) {

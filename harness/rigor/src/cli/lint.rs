@@ -3,15 +3,17 @@
 use super::{Trouble, Where, say};
 use crate::exit::Exit;
 use crate::ground::find_rig;
+use crate::limits;
 use crate::suite::{ScenarioFile, Suites};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Check scenario and rig files without running anything.
+/// Check scenarios, rigs and files of known limitations without running anything.
 #[derive(Debug, Args)]
 pub(super) struct Lint {
-    /// Areas, folders, scenario files, names of trials or rig files; all scenarios and rigs if left out.
+    /// Areas, folders, scenario files, names of trials, rig files or files of known limitations; if left out, all
+    /// scenarios and rigs with the limitations that these name.
     #[arg(value_name = "SUITE|FILE")]
     what: Vec<String>,
     #[command(flatten)]
@@ -23,13 +25,23 @@ impl Lint {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
         let (rigs, names): (Vec<String>, Vec<String>) =
-            self.what.iter().cloned().partition(|name| is_rig(name));
+            self.what.iter().cloned().partition(|name| is_of_kind(name, "Rig"));
+        let (mut known, names): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| is_of_kind(name, "Limitations"));
         let files =
             if self.what.is_empty() || !names.is_empty() { suites.chosen(&names)? } else { Vec::new() };
         let rigs = if self.what.is_empty() { rig_files(&self.place.rigs()) } else { rigs };
         let mut troubles = Vec::new();
         for rig in &rigs {
-            if let Err(error) = find_rig(rig, Path::new("")) {
+            match find_rig(rig, Path::new("")) {
+                Ok(rig) => known.extend(rig.limitations),
+                Err(error) => troubles.push(Trouble::from(error)),
+            }
+        }
+        known.sort();
+        known.dedup();
+        for file in &known {
+            if let Err(error) = limits::load(Path::new(file), &suites, &catalogue) {
                 troubles.push(Trouble::from(error));
             }
         }
@@ -66,10 +78,11 @@ fn count(troubles: usize) -> String {
     }
 }
 
-/// Whether a file says that it is a rig.
-fn is_rig(name: &str) -> bool {
-    std::fs::read_to_string(name)
-        .is_ok_and(|source| source.lines().any(|line| line.trim_end() == "kind: Rig"))
+/// Whether a file says that it is of a kind.
+fn is_of_kind(name: &str, kind: &str) -> bool {
+    std::fs::read_to_string(name).is_ok_and(|source| {
+        source.lines().any(|line| line.strip_prefix("kind: ").map(str::trim) == Some(kind))
+    })
 }
 
 fn rig_files(rigs: &Path) -> Vec<String> {

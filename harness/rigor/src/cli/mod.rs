@@ -17,7 +17,8 @@ use std::process::ExitCode;
 /// Runs conformance scenarios against a control plane and its boards, and judges what was recorded.
 ///
 /// Exit codes: 0 at least one pass and nothing worse than skipped or a known limitation; 1 a conformance failure;
-/// 2 bad input; 3 the rig failed, or nothing passed; 4 something stayed undecided.
+/// 2 bad input; 3 the rig failed, or nothing passed; 4 something stayed undecided; 5 nothing is wrong but an entry of
+/// known limitations or quarantine that is out of date.
 #[derive(Debug, Parser)]
 #[command(name = "rigor", version, max_term_width = 110)]
 pub struct Cli {

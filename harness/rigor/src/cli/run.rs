@@ -5,13 +5,15 @@ use crate::dispatch::dispatch;
 use crate::exit::Exit;
 use crate::filter::Filter;
 use crate::ground::{Ground, find_rig};
+use crate::limits::{self, Limits};
 use crate::plan::{Planned, plan};
 use crate::report::{Folder, RunReport, TrialReport};
 use crate::runner::{Trial, run_trial, seed_of};
 use crate::suite::{SuiteError, Suites};
 use crate::terminal::{Style, beginning, finished, summary};
 use clap::Args;
-use rigor_model::{Faults, Outcome, Rig, Scenario};
+use rigor_model::catalogue::Catalogue;
+use rigor_model::{Faults, Limitations, Outcome, Rig, Scenario};
 use rigor_rigs::clock::Clock;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -44,6 +46,9 @@ pub(super) struct Run {
     /// Keep the evidence of passing trials, too.
     #[arg(long)]
     keep: bool,
+    /// Known limitations and quarantine of what is tested, instead of those that the rig file names.
+    #[arg(long, value_name = "FILE")]
+    limitations: Option<PathBuf>,
     #[command(flatten)]
     place: Where,
 }
@@ -59,15 +64,23 @@ impl Run {
             planned.extend(plan(&file, &catalogue, &rig, self.profile.into(), &filter));
         }
         let planned = readable(planned)?;
+        let limits = self.limits(&rig, &suites, &catalogue)?;
         let ground = Ground::prepare(rig)?;
         let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
-        let report = self.all(&planned, &ground, &folder)?;
+        let report = self.all(&planned, &ground, &folder, &limits)?;
         folder.write(&report, &catalogue).map_err(Trouble::input)?;
         say(&format!("{:>12} {}", "Report", folder.path().display()));
         if planned.is_empty() {
             eprintln!("no trial matches: rigor list shows what there is");
         }
-        Ok(Exit::of(&report.outcomes()))
+        Ok(Exit::of(&report.outcomes()).or_stale(report.has_stale_entries()))
+    }
+
+    /// What is known of the implementation under test.
+    fn limits(&self, rig: &Rig, suites: &Suites, catalogue: &Catalogue) -> Result<Limits, Trouble> {
+        let file = self.limitations.clone().or_else(|| rig.limitations.clone().map(PathBuf::from));
+        let known = file.map_or(Ok(Limitations::default()), |file| limits::load(&file, suites, catalogue))?;
+        Ok(Limits::of_today(known))
     }
 
     /// Runs what can run, telling of each trial as it ends.
@@ -76,6 +89,7 @@ impl Run {
         planned: &[(String, Scenario, Option<String>)],
         ground: &Ground,
         folder: &Folder,
+        limits: &Limits,
     ) -> Result<RunReport, Trouble> {
         let rig_report = ground.report()?;
         let clock = Clock::start();
@@ -88,8 +102,8 @@ impl Run {
             Some(reason) => {
                 TrialReport::unrun(name, scenario.requirements.clone(), Outcome::Skipped, reason.clone())
             }
-            None => run_trial(
-                &Trial {
+            None => {
+                let trial = Trial {
                     name,
                     scenario,
                     rig: ground.rig(),
@@ -97,9 +111,13 @@ impl Run {
                     faults: Faults::None,
                     evidence: folder.evidence(name),
                     keep: self.keep || keeps(),
-                },
-                &|constants, boards, seed, faults| ground.open(constants, boards, seed, faults),
-            ),
+                };
+                let mut report = run_trial(&trial, &|constants, boards, seed, faults| {
+                    ground.open(constants, boards, seed, faults)
+                });
+                limits.apply(&mut report);
+                report
+            }
         };
         let mut trials = dispatch(planned, workers, one, |_, report| tell(&finished(report, style)));
         trials.sort_by(|one, other| one.name.cmp(&other.name));
@@ -109,6 +127,8 @@ impl Run {
             constants: ground.rig().constants,
             seed: self.seed,
             profile: self.profile.into(),
+            // Only where everything was asked for is an entry without a trial a mistake.
+            limitations: limits.audit(&trials, self.what.is_empty() && self.filter.is_none()),
             trials,
         };
         tell(&summary(&report, clock.now().as_duration(), style));

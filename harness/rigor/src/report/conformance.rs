@@ -30,5 +30,6 @@ pub fn conformance(run: &RunReport, catalogue: &Catalogue) -> Report {
         scenarios,
         requirements,
         not_shown,
+        limitations: run.limitations.clone(),
     }
 }

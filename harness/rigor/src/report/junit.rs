@@ -33,6 +33,10 @@ fn total<'a>(trials: impl Iterator<Item = &'a TrialReport>) -> Duration {
 fn case(trial: &TrialReport) -> TestCase {
     let mut status = match trial.outcome {
         Outcome::Pass => TestCaseStatus::success(),
+        // What reads this form must not stop at what does not count.
+        Outcome::Fail | Outcome::Undecided | Outcome::InfraError if trial.quarantined.is_some() => {
+            TestCaseStatus::skipped()
+        }
         Outcome::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Outcome::Undecided | Outcome::InfraError => TestCaseStatus::non_success(NonSuccessKind::Error),
         Outcome::Skipped | Outcome::KnownLimitation => TestCaseStatus::skipped(),
@@ -47,8 +51,9 @@ fn case(trial: &TrialReport) -> TestCase {
             status.set_type(trial.outcome.name());
         }
     }
+    let quarantined = trial.quarantined.as_deref();
     let first_line = trial.text.as_deref().and_then(|text| text.lines().next());
-    if let Some(message) = trial.reason.as_deref().or(first_line) {
+    if let Some(message) = quarantined.or(trial.reason.as_deref()).or(first_line) {
         status.set_message(message);
     }
     if let Some(text) = &trial.text {

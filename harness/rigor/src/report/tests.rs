@@ -69,6 +69,9 @@ fn run() -> RunReport {
     let mut retried = trial("node/hang", "NODE-09", Outcome::Pass, None);
     retried.attempts = vec!["the emulator ended".to_owned()];
     retried.constants = [(Constant::TolerationSeconds, Duration::from_secs(20))].into();
+    let mut unsteady = trial("sched/unsteady", "SCHED-34", Outcome::Fail, None);
+    unsteady.text = Some("expected two\nfound one".to_owned());
+    unsteady.quarantined = Some("quarantined until 2027-03-31: now and then (tickets/7)".to_owned());
     RunReport {
         started: Some("2026-11-29T12:00:00Z".to_owned()),
         rig: RigReport {
@@ -90,7 +93,16 @@ fn run() -> RunReport {
             trial("node/slow", "NODE-04", Outcome::Undecided, Some("observer too slow")),
             trial("sched/known", "SCHED-26", Outcome::KnownLimitation, Some("see docs/limits.md")),
             trial("sched/rig", "SCHED-01", Outcome::InfraError, Some("no emulator")),
+            unsteady,
         ],
+        limitations: vec![rigor_model::report::LimitationReport {
+            about: "sched/unsteady".to_owned(),
+            line: 12,
+            until: Some("2027-03-31".to_owned()),
+            reference: "tickets/7".to_owned(),
+            reason: "now and then".to_owned(),
+            state: rigor_model::report::EntryState::InForce,
+        }],
     }
 }
 

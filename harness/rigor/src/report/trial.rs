@@ -1,6 +1,6 @@
 //! A run and its trials as reports are made from them.
 
-use rigor_model::report::{Margins, RigReport, ScenarioReport, StepReport};
+use rigor_model::report::{LimitationReport, Margins, RigReport, ScenarioReport, StepReport};
 use rigor_model::{Constant, Constants, Outcome, Profile, duration};
 use rigor_trace::{History, Micros};
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct TrialReport {
     pub outcome: Outcome,
     /// One line: why it was skipped, which limitation it is, what the rig failed at, why it cannot be decided.
     pub reason: Option<String>,
+    /// Until when and why its outcome does not count, if it is quarantined and not green.
+    pub quarantined: Option<String>,
     /// The explanation of what is not green, whole.
     pub text: Option<String>,
     /// How long it took on the trial's own clock, virtual on the simulated rig.
@@ -48,6 +50,7 @@ impl TrialReport {
             requirements,
             outcome,
             reason: Some(reason),
+            quarantined: None,
             text: None,
             length: Micros::ZERO,
             attempts: Vec::new(),
@@ -75,6 +78,7 @@ impl TrialReport {
             outcome: self.outcome,
             requirements: self.requirements.clone(),
             reason: (!reasons.is_empty()).then(|| reasons.join("\n")),
+            quarantined: self.quarantined.clone(),
             length_micros: self.length.0,
             constants: self
                 .constants
@@ -110,12 +114,21 @@ pub struct RunReport {
     pub profile: Profile,
     /// The trials, sorted by name.
     pub trials: Vec<TrialReport>,
+    /// What came of the entries of known limitations and quarantine.
+    pub limitations: Vec<LimitationReport>,
 }
 
 impl RunReport {
-    /// The outcomes, in the trials' order.
+    /// The outcomes that count, in the trials' order: not those of quarantined trials.
     #[must_use]
     pub fn outcomes(&self) -> Vec<Outcome> {
-        self.trials.iter().map(|trial| trial.outcome).collect()
+        let counts = self.trials.iter().filter(|trial| trial.quarantined.is_none());
+        counts.map(|trial| trial.outcome).collect()
+    }
+
+    /// Whether an entry of known limitations or quarantine says what is not true.
+    #[must_use]
+    pub fn has_stale_entries(&self) -> bool {
+        self.limitations.iter().any(|entry| entry.state.is_stale())
     }
 }
