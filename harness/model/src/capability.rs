@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::act::{LinkChange, PowerAct};
+use crate::act::{Api, LinkChange, PowerAct, User};
 use crate::expect::Subject;
 use crate::verbs::Action;
 
@@ -28,11 +28,15 @@ pub enum Capability {
     Kubectl,
     /// Nothing else is on the cluster.
     ExclusiveCluster,
+    /// Nodes can be made that the harness plays.
+    PlayedNodes,
+    /// Requests can be made under a board's own identity.
+    BoardIdentity,
 }
 
 impl Capability {
     /// Every capability.
-    pub const ALL: [Capability; 8] = [
+    pub const ALL: [Capability; 10] = [
         Capability::Power,
         Capability::Hang,
         Capability::Link,
@@ -41,6 +45,8 @@ impl Capability {
         Capability::ControlPlane,
         Capability::Kubectl,
         Capability::ExclusiveCluster,
+        Capability::PlayedNodes,
+        Capability::BoardIdentity,
     ];
 
     /// The word for it in files.
@@ -54,13 +60,25 @@ impl Capability {
             Capability::ControlPlane => "control-plane",
             Capability::Kubectl => "kubectl",
             Capability::ExclusiveCluster => "exclusive-cluster",
+            Capability::PlayedNodes => "played-nodes",
+            Capability::BoardIdentity => "board-identity",
         }
     }
 }
 
 /// The words of [`Capability`], for shapes.
-pub(crate) const CAPABILITY_NAMES: &[&str] =
-    &["power", "hang", "link", "link-quality", "console", "control-plane", "kubectl", "exclusive-cluster"];
+pub(crate) const CAPABILITY_NAMES: &[&str] = &[
+    "power",
+    "hang",
+    "link",
+    "link-quality",
+    "console",
+    "control-plane",
+    "kubectl",
+    "exclusive-cluster",
+    "played-nodes",
+    "board-identity",
+];
 
 /// What an action needs of the rig.
 pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
@@ -68,6 +86,7 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
         Subject::Console { .. } => Some(Capability::Console),
         Subject::Objects(_) | Subject::Requests(_) => None,
     };
+    let user = |api: &Api| matches!(api.user, User::Board(_)).then_some(Capability::BoardIdentity);
     let need = match action {
         Action::Power(power) => match power.act {
             PowerAct::Hang | PowerAct::Resume => Some(Capability::Hang),
@@ -86,21 +105,17 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
         Action::Expect(expect) => subject(&expect.what.subject),
         Action::Never(never) => subject(&never.what.subject),
         Action::Always(always) => subject(&always.what.subject),
-        Action::Apply(_)
-        | Action::Create(_)
-        | Action::Replace(_)
-        | Action::Patch(_)
-        | Action::Delete(_)
-        | Action::Scale(_)
-        | Action::Cordon(_)
-        | Action::Uncordon(_)
-        | Action::Bind(_)
-        | Action::Request(_)
-        | Action::Node(_)
-        | Action::Wait(_)
-        | Action::Unchanged(_)
-        | Action::Order(_)
-        | Action::Capture(_) => None,
+        Action::Node(_) => Some(Capability::PlayedNodes),
+        Action::Apply(act) => user(&act.api),
+        Action::Create(act) => user(&act.api),
+        Action::Replace(act) => user(&act.api),
+        Action::Patch(act) => user(&act.api),
+        Action::Delete(act) => user(&act.api),
+        Action::Scale(act) => user(&act.api),
+        Action::Cordon(act) | Action::Uncordon(act) => user(&act.api),
+        Action::Bind(act) => user(&act.api),
+        Action::Request(act) => user(&act.api),
+        Action::Wait(_) | Action::Unchanged(_) | Action::Order(_) | Action::Capture(_) => None,
     };
     needs.extend(need);
 }

@@ -11,6 +11,7 @@ pub mod duration;
 pub mod expect;
 pub mod expr;
 pub mod faults;
+pub mod foreign;
 pub mod kinds;
 pub mod limitations;
 pub mod mistake;

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::{CAPABILITY_NAMES, Capability};
 use crate::constants::Constants;
+use crate::foreign::{self, External};
 use crate::mistake::Mistakes;
 use crate::reader::{Fields, Reader, word};
-use crate::scenario::{API_VERSION, check_kind, read_capabilities, read_constants, read_name};
+use crate::scenario::{API_VERSION, Scenario, check_kind, read_capabilities, read_constants, read_name};
 use crate::shape::{Field, FieldType, Shape};
 use crate::yaml::{self, Node};
 
@@ -22,11 +23,13 @@ pub enum RigKind {
     Host,
     /// Boards in emulators.
     Qemu,
+    /// A control plane that is there already, reached by a kubeconfig.
+    External,
 }
 
 impl RigKind {
     /// Every sort.
-    pub const ALL: [RigKind; 3] = [RigKind::Sim, RigKind::Host, RigKind::Qemu];
+    pub const ALL: [RigKind; 4] = [RigKind::Sim, RigKind::Host, RigKind::Qemu, RigKind::External];
 
     /// The word for it in files.
     pub fn name(self) -> &'static str {
@@ -34,33 +37,49 @@ impl RigKind {
             RigKind::Sim => "sim",
             RigKind::Host => "host",
             RigKind::Qemu => "qemu",
+            RigKind::External => "external",
         }
     }
 
-    /// What such a rig offers unless its file says otherwise.
-    pub fn capabilities(self) -> BTreeSet<Capability> {
+    /// What such a rig can offer.
+    pub fn possible(self) -> BTreeSet<Capability> {
         Capability::ALL.into_iter().filter(|capability| self.can(*capability)).collect()
     }
 
     fn can(self, capability: Capability) -> bool {
+        let external = self == RigKind::External;
         match capability {
+            // A cluster that is there already has no driver for any of these, and is somebody else's to stop.
             Capability::Power
             | Capability::Hang
             | Capability::Link
             | Capability::Console
-            | Capability::ControlPlane
-            | Capability::ExclusiveCluster => true,
+            | Capability::ControlPlane => !external,
             // Relays pass bytes on, not packets.
-            Capability::LinkQuality => self != RigKind::Host,
+            Capability::LinkQuality => self != RigKind::Host && !external,
             Capability::Kubectl => self != RigKind::Sim,
+            Capability::ExclusiveCluster | Capability::PlayedNodes | Capability::BoardIdentity => true,
         }
+    }
+
+    /// What such a rig offers unless its file says otherwise. That nothing else is on a cluster which others
+    /// can use has to be said.
+    pub fn capabilities(self) -> BTreeSet<Capability> {
+        let mut offered = self.possible();
+        match self {
+            RigKind::External => {
+                offered.remove(&Capability::ExclusiveCluster);
+            }
+            RigKind::Sim | RigKind::Host | RigKind::Qemu => {}
+        }
+        offered
     }
 
     /// Whether its time is virtual, so that instants are exact.
     pub fn virtual_time(self) -> bool {
         match self {
             RigKind::Sim => true,
-            RigKind::Host | RigKind::Qemu => false,
+            RigKind::Host | RigKind::Qemu | RigKind::External => false,
         }
     }
 }
@@ -86,6 +105,8 @@ pub struct Rig {
     pub emulator: Vec<String>,
     /// The file of what is known of the implementation that runs on it, relative to the rig's own.
     pub limitations: Option<String>,
+    /// Where the control plane is that the rig does not start; of the kind `external` only.
+    pub external: Option<External>,
 }
 
 /// What a rig's boards are.
@@ -164,14 +185,29 @@ static SPEC: Shape = Shape::new(
     "spec",
     "What the rig is.",
     &[
-        Field::required("kind", FieldType::Word(&["sim", "host", "qemu"]), "Its sort."),
+        Field::required("kind", FieldType::Word(&["sim", "host", "qemu", "external"]), "Its sort."),
         Field::optional("machine", FieldType::Text, "The machine its boards are, as reports call it."),
         Field::optional(
             "boards",
-            FieldType::Whole { min: 0, max: 26 },
-            "How many boards a trial may have; 10 if left out.",
+            FieldType::CountOrNames { max: 26 },
+            "How many boards a trial may have, 10 if left out; external: the Node of each, {a: NODE, b: NODE}.",
         ),
         Field::required("constants", FieldType::Mapping(&FieldType::Duration), "Every constant, by name."),
+        Field::optional(
+            "kubeconfig",
+            FieldType::Text,
+            "external: the file; what KUBECONFIG names, or ~/.kube/config, if left out.",
+        ),
+        Field::optional(
+            "context",
+            FieldType::Text,
+            "external: which of its contexts; the current one if left out.",
+        ),
+        Field::optional(
+            "boardTokens",
+            FieldType::Mapping(&FieldType::Text),
+            "external: files with the boards' own bearer tokens, {a: FILE}.",
+        ),
         Field::optional(
             "capabilities",
             FieldType::List(&FieldType::Word(CAPABILITY_NAMES)),
@@ -244,6 +280,13 @@ impl Rig {
     }
 
     /// Why a scenario cannot run on this rig, if it cannot.
+    pub fn refuses(&self, scenario: &Scenario) -> Option<String> {
+        self.lacks(scenario.boards.len(), &scenario.needs).or_else(|| {
+            self.external.as_ref().and_then(|external| foreign::refuses(self, external, scenario))
+        })
+    }
+
+    /// Which boards or capabilities are missing, if any.
     pub fn lacks(&self, boards: usize, needs: &BTreeSet<Capability>) -> Option<String> {
         if boards > self.boards {
             return Some(format!("it needs {boards} boards, and the rig {} has {}", self.name, self.boards));
@@ -262,28 +305,28 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         metadata.as_ref().and_then(|fields| fields.get("name")).and_then(|node| read_name(reader, node));
     let spec_node = fields.get("spec")?;
     let spec = reader.open(spec_node, &SPEC)?;
-    let kind = spec.get("kind").and_then(|node| word(reader, node, &RigKind::ALL, RigKind::name));
     let machine = spec.get("machine").and_then(|node| reader.text(node));
-    let boards = spec.get("boards").map_or(Some(10), |node| reader.whole(node, 0..=26));
+    let kind = spec.get("kind").and_then(|node| word(reader, node, &RigKind::ALL, RigKind::name));
+    let external = kind.and_then(|kind| foreign::read(reader, &spec, kind));
+    let boards = match (&external, spec.get("boards")) {
+        (Some(external), _) => u32::try_from(external.nodes.len()).ok(),
+        (None, None) => Some(10),
+        (None, Some(node)) => reader.whole(node, 0..=26),
+    };
     let constants_node = spec.get("constants")?;
     let stated = read_constants(reader, Some(constants_node), false);
-    let missing: Vec<&str> = crate::Constant::ALL
+    let missing: Vec<crate::Constant> = crate::Constant::ALL
         .into_iter()
         .filter(|constant| constants_node.get(constant.name()).is_none())
-        .map(crate::Constant::name)
         .collect();
-    if !missing.is_empty() {
-        reader.wrong(
-            &(constants_node.span.start..constants_node.span.start),
-            format!(
-                "a rig states every constant, and {} {} missing",
-                missing.join(", "),
-                if missing.len() == 1 { "is" } else { "are" }
-            ),
-            "add it with its duration, for example slack: 500ms",
-        );
-    }
-    let capabilities = spec.get("capabilities").map(|node| read_capabilities(reader, Some(node)));
+    foreign::check_missing(reader, constants_node, &missing, external.as_ref());
+    let capabilities = spec.get("capabilities").map(|node| {
+        let stated = read_capabilities(reader, Some(node));
+        if let Some(kind) = kind {
+            check_possible(reader, node, kind, &stated);
+        }
+        stated
+    });
     let board = match spec.get("board") {
         Some(node) => reader.open(node, &BOARD).map(|fields| read_board(reader, &fields)),
         None => Some(BoardProfile::default()),
@@ -298,11 +341,13 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         RigKind::Sim => "sim",
         RigKind::Host => "host",
         RigKind::Qemu => "qemu-virt",
+        RigKind::External => "external",
     };
     // Reports name the machine: only an emulator of one's own makes it another one.
     if let (Some(node), Some(machine)) = (spec.get("machine"), &machine)
         && machine != usual
         && emulator.is_empty()
+        && external.is_none()
     {
         reader.wrong(
             &node.span,
@@ -320,7 +365,24 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         board: board?,
         emulator,
         limitations,
+        external,
     })
+}
+
+/// Notes capabilities that a rig of this sort cannot have.
+fn check_possible(reader: &mut Reader<'_>, node: &Node, kind: RigKind, stated: &BTreeSet<Capability>) {
+    let possible = kind.possible();
+    let names = |set: &mut dyn Iterator<Item = &Capability>| {
+        set.map(|capability| capability.name()).collect::<Vec<_>>().join(", ")
+    };
+    let beyond = names(&mut stated.difference(&possible));
+    if !beyond.is_empty() {
+        reader.wrong(
+            &node.span,
+            format!("a rig of kind {} cannot offer {beyond}", kind.name()),
+            format!("leave it out; possible are {}", names(&mut possible.iter())),
+        );
+    }
 }
 
 fn read_board(reader: &mut Reader<'_>, fields: &Fields<'_>) -> BoardProfile {

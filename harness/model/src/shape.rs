@@ -75,6 +75,11 @@ pub enum FieldType {
     Steps,
     /// A text, or a pattern that a text is to match.
     TextOrPattern,
+    /// A whole number from 0, or names of the writer's choice with a text each.
+    CountOrNames {
+        /// The greatest number.
+        max: u32,
+    },
 }
 
 impl Field {
@@ -191,6 +196,10 @@ impl FieldType {
             }
             FieldType::Shape(shape) => shape.schema(),
             FieldType::Steps => json!({"type": "array", "items": {"$ref": "#/definitions/step"}}),
+            FieldType::CountOrNames { max } => json!({"anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": max},
+                {"type": "object", "additionalProperties": {"type": "string"}},
+            ]}),
             FieldType::TextOrPattern => json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
         }
     }

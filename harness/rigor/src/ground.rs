@@ -85,6 +85,12 @@ impl Ground {
         let kind = match rig.kind {
             RigKind::Sim => simulated()?,
             RigKind::Host | RigKind::Qemu => Kind::Bench(Bench::find(&rig)?),
+            RigKind::External => {
+                return Err(Infra::lasting(
+                    "control planes that are there already cannot be used yet",
+                    "use a rig of kind sim, host or qemu",
+                ));
+            }
         };
         Ok(Self { rig, kind })
     }

@@ -64,7 +64,7 @@ pub fn skip(scenario: &Scenario, rig: &Rig, profile: Profile) -> Option<String> 
             profile.name()
         ));
     }
-    rig.lacks(scenario.boards.len(), &scenario.needs)
+    rig.refuses(scenario)
 }
 
 /// Whether a scenario of that profile says something about an implementation of the chosen one.

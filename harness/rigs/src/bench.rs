@@ -48,9 +48,9 @@ impl Bench {
                         .and_then(|emulator| Ok(Emulator { firmware: firmware?, ..emulator }))?,
                 )
             }
-            RigKind::Sim => {
+            RigKind::Sim | RigKind::External => {
                 return Err(Infra::lasting(
-                    "a simulated rig has no processes",
+                    format!("a rig of kind {} has no processes", rig.kind.name()),
                     "name a rig of kind host or qemu",
                 ));
             }

@@ -145,6 +145,13 @@ pub enum Fact {
         /// Its name.
         name: String,
     },
+    /// A board's Node has another name than the board's letter.
+    Board {
+        /// The board: `a`.
+        board: String,
+        /// The name of its Node.
+        node: String,
+    },
     /// For histories without pulses: an observation is taken to arrive at most this long after the write.
     Delivery {
         /// The assumption.
@@ -369,6 +376,16 @@ impl History {
     /// When the last record was made.
     pub fn last_at(&self) -> Micros {
         self.records.last().map_or(Micros::ZERO, |record| record.at)
+    }
+
+    /// The trial's own namespace.
+    pub fn namespace(&self) -> &str {
+        self.index.namespace()
+    }
+
+    /// The name of a board's Node: the board's own, unless a record says otherwise.
+    pub fn node_of<'a>(&'a self, board: &'a str) -> &'a str {
+        self.index.nodes.get(board).map_or(board, String::as_str)
     }
 
     /// What is known about the records without reading them all.

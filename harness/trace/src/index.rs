@@ -91,6 +91,8 @@ pub(crate) struct Index {
     pub delivery: Option<Micros>,
     pub constants: Option<Constants>,
     pub namespace: Option<String>,
+    /// Nodes of boards that are called otherwise, by the board.
+    pub nodes: BTreeMap<String, String>,
 }
 
 impl Index {
@@ -105,6 +107,9 @@ impl Index {
                 self.constants = Some(*constants);
             }
             Fact::Namespace { name } => self.namespace = Some(name.clone()),
+            Fact::Board { board, node } => {
+                self.nodes.insert(board.clone(), node.clone());
+            }
             Fact::Delivery { at_most } => self.delivery = Some(*at_most),
             Fact::Object { stream, verb, object } => self.note_object(record, at, stream, *verb, object),
             Fact::Synced { stream } => self.note_synced(record, at, stream),

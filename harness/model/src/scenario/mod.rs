@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::capability::{CAPABILITY_NAMES, Capability, imply};
 use crate::catalogue::{Catalogue, PROFILE_NAMES, Profile};
 use crate::constants::Constant;
-use crate::mistake::{Mistake, Mistakes};
+use crate::foreign::bare_board;
+use crate::mistake::{Mistake, Mistakes, place};
 use crate::reader::{Fields, Reader};
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::{Context, Files, RawStep, Scope, Section, Step, survey, unroll};
@@ -51,6 +52,9 @@ pub struct Scenario {
     pub constants: BTreeMap<Constant, Duration>,
     /// Only expectations, over a history recorded elsewhere.
     pub observe: bool,
+    /// Where a board's letter stands as it is in a text of the API, with the line: it names a Node only on rigs
+    /// that call their Nodes so.
+    pub bare_board: Option<(String, usize)>,
     /// Setup, steps and cleanup in one row, repeats unrolled. A step's index here is its index in the history.
     pub plan: Vec<Step>,
 }
@@ -234,7 +238,7 @@ fn read_scenarios(
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
     let mut scenarios = Vec::new();
     for (case, values) in rows {
-        let plan = read_plan(reader, &fields, &boards, observe, &values, files);
+        let (plan, bare_board) = read_plan(reader, &fields, &boards, observe, &values, files);
         let Some(head) = &head else { continue };
         let mut needs = stated.clone();
         plan.iter().for_each(|step| imply(&step.action, &mut needs));
@@ -250,6 +254,7 @@ fn read_scenarios(
             needs,
             constants: constants.clone(),
             observe,
+            bare_board,
             plan,
         });
     }
@@ -285,7 +290,7 @@ fn read_plan(
     observe: bool,
     values: &BTreeMap<String, Value>,
     files: &Files<'_>,
-) -> Vec<Step> {
+) -> (Vec<Step>, Option<(String, usize)>) {
     let mut row: Vec<RawStep> = Vec::new();
     for section in [Section::Setup, Section::Steps, Section::Cleanup] {
         if let Some(list) = fields.get(section.name()) {
@@ -303,6 +308,8 @@ fn read_plan(
     scope.values.extend(boards.iter().cloned());
     scope.values.insert("namespace".to_owned());
     survey(&row, &mut scope);
+    let bare = row.iter().find_map(|raw| bare_board(&raw.node, boards));
+    let bare = bare.map(|(board, at)| (board.to_owned(), place(reader.source(), at).0));
     let mut context = Context { reader, scope, files, section: Section::Setup };
-    row.iter().filter_map(|raw| context.step(raw)).collect()
+    (row.iter().filter_map(|raw| context.step(raw)).collect(), bare)
 }

@@ -19,7 +19,8 @@ pub(super) fn wait_ready(world: &mut dyn World, boards: &[String]) -> Result<(),
     let deadline = world.now() + LIMIT;
     loop {
         let ready = ready(world.history());
-        let Some(missing) = boards.iter().find(|board| !ready.contains(board.as_str())) else {
+        let Some(missing) = boards.iter().find(|board| !ready.contains(world.history().node_of(board)))
+        else {
             return Ok(());
         };
         if world.now() >= deadline {

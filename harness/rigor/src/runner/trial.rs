@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use rigor_model::expr::Instant;
 use rigor_model::{Action, Class, Constants, Faults, Outcome, Rig, Scenario, Section, Step};
 use rigor_rigs::{Infra, World};
-use rigor_trace::history::{DEFAULT_NAMESPACE, VIRTUAL_EPOCH};
+use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
 use rigor_trace::{Fact, History, Phase, jsonl};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -107,7 +107,8 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
         faults: trial.faults.level(),
     });
     let zero = zero(world.history());
-    let mut stage = Stage::new(world.as_mut(), constants, DEFAULT_NAMESPACE, zero);
+    let namespace = world.history().namespace().to_owned();
+    let mut stage = Stage::new(world.as_mut(), constants, &namespace, zero);
     let judge = Judge::new(scenario);
     let steps = scenario.plan.iter().enumerate();
     let (cleanup, proper): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.section == Section::Cleanup);

@@ -317,6 +317,7 @@ pub(crate) fn describe(record: &Record) -> String {
         }
         Fact::TrialStarted { .. }
         | Fact::Namespace { .. }
+        | Fact::Board { .. }
         | Fact::Delivery { .. }
         | Fact::Gap { .. }
         | Fact::Pulse { .. }

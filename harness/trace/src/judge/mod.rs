@@ -157,9 +157,10 @@ impl<'s> Judge<'s> {
 
     /// The values that `${NAME}` has at a step.
     pub fn values(&self, index: usize, history: &History) -> Values {
-        let mut values: Values =
-            self.scenario.boards.iter().map(|board| (board.clone(), Value::String(board.clone()))).collect();
-        values.insert("namespace".to_owned(), Value::String(history.index().namespace().to_owned()));
+        let node = |board: &String| Value::String(history.node_of(board).to_owned());
+        let boards = self.scenario.boards.iter();
+        let mut values: Values = boards.map(|board| (board.clone(), node(board))).collect();
+        values.insert("namespace".to_owned(), Value::String(history.namespace().to_owned()));
         for (earlier, step) in self.scenario.plan.iter().enumerate().take(index) {
             if let Action::Capture(_) = step.action
                 && let StepState::Settled(verdict) = self.step(earlier, history, history.last_at())

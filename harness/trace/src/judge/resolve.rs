@@ -115,7 +115,7 @@ impl Bench<'_, '_> {
     /// When the server accepted the last renewal of a node's lease.
     fn last_renewal(&self, node: &str, before: Option<&Instant>) -> Result<Interval, Unresolved> {
         let before = before.map(|instant| self.resolve(instant)).transpose()?;
-        let key = (LEASE_NAMESPACE.to_owned(), node.to_owned());
+        let key = (LEASE_NAMESPACE.to_owned(), self.history.node_of(node).to_owned());
         let mut last = None;
         let mut known: Option<&Value> = None;
         for version in self.view.versions("leases", &key) {

@@ -122,7 +122,7 @@ fn common(one: Stretch, other: Stretch) -> Stretch {
 /// The stretches in which a board could hear the control plane; after a time away one begins with its
 /// first renewal.
 fn contacts(ground: &Ground<'_>, board: &str) -> Vec<Stretch> {
-    let key = (LEASE_NAMESPACE.to_owned(), board.to_owned());
+    let key = (LEASE_NAMESPACE.to_owned(), ground.history.node_of(board).to_owned());
     let renewed_after = |since: Micros| {
         let renewals = ground.view.versions("leases", &key).iter();
         renewals.filter(|version| !version.gone && version.at >= since).map(|version| version.at).next()

@@ -35,6 +35,18 @@ fn the_last_renewal_is_when_the_server_took_it() {
 }
 
 #[test]
+fn a_board_whose_node_is_called_otherwise_is_found_by_its_letter() {
+    let mut story = Story::exact();
+    story.fact(0, Fact::Board { board: "a".into(), node: "kitchen".into() });
+    story.fact(0, Fact::Namespace { name: "rigor-1".into() });
+    story.renew(1_000, "kitchen").renew(2_000, "a").begin(6_000, 0);
+    assert_eq!(told(&story, "lastRenewal(a)", ""), "1.000 s");
+    let scenario = scenario("- wait: 1s\n");
+    let values = Judge::new(&scenario).values(0, &story.history);
+    assert_eq!([&values["a"], &values["b"], &values["namespace"]], ["kitchen", "b", "rigor-1"]);
+}
+
+#[test]
 fn a_write_of_the_lease_that_renews_nothing_does_not_count() {
     let mut story = Story::exact();
     story.renew(1_000, "a");
