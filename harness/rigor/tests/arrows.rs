@@ -19,14 +19,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("boards-host", &["kubelet"]),
     ("rigor-model", &[]),
     ("rigor-trace", &["rigor-model"]),
-    ("rigor-rigs", &["rigor-model", "rigor-trace"]),
+    ("rigor-switch", &[]),
+    ("rigor-rigs", &["rigor-model", "rigor-switch", "rigor-trace"]),
     ("rigor-sim", &["boards-host", "control-plane", "kubelet", "rigor-model", "rigor-rigs", "rigor-trace"]),
     ("rigor", &["rigor-model", "rigor-rigs", "rigor-sim", "rigor-trace"]),
     ("suites", &["rigor", "rigor-model"]),
 ];
 
 /// Crates that know no I/O: none of these may appear among their direct dependencies.
-const PURE: &[&str] = &["control-plane-core", "control-plane-api", "kubelet", "rigor-model", "rigor-trace"];
+const PURE: &[&str] =
+    &["control-plane-core", "control-plane-api", "kubelet", "rigor-model", "rigor-switch", "rigor-trace"];
 const IO: &[&str] = &["axum", "fastrand", "hyper", "redb", "reqwest", "rustix", "tokio", "uuid"];
 
 fn metadata() -> Metadata {
