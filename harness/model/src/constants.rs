@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::shape::{Field, FieldType, Shape};
+
 /// All constants in force for a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -89,7 +91,7 @@ impl Constant {
     ];
 
     /// The word that stands for it in scenarios and rig files.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Constant::LeaseDuration => "leaseDuration",
             Constant::RenewInterval => "renewInterval",
@@ -108,7 +110,7 @@ impl Constant {
     }
 
     /// What it is, in one line.
-    pub fn meaning(self) -> &'static str {
+    pub const fn meaning(self) -> &'static str {
         match self {
             Constant::LeaseDuration => "L, leaseDurationSeconds of a board's lease",
             Constant::RenewInterval => "how often a board renews its lease",
@@ -121,6 +123,42 @@ impl Constant {
         }
     }
 }
+
+/// A constant as a key.
+const fn field(constant: Constant) -> Field {
+    Field::optional(constant.name(), FieldType::Duration, constant.meaning()).such_as("4s")
+}
+
+/// What a scenario may change.
+pub(crate) static OVERRIDES: Shape = Shape::new(
+    "constants",
+    "Constants that the scenario needs otherwise; all others come from the rig.",
+    &[
+        field(Constant::LeaseDuration),
+        field(Constant::RenewInterval),
+        field(Constant::NoExecuteDelay),
+        field(Constant::TolerationSeconds),
+        field(Constant::CheckPeriod),
+        field(Constant::RetryPeriod),
+        field(Constant::ControllerPeriod),
+    ],
+);
+
+/// What a rig states; which may be left out depends on its sort, and the reader tells.
+pub(crate) static STATED: Shape = Shape::new(
+    "constants",
+    "Every constant, so that a report can be read by itself; an external rig may leave out what can be asked.",
+    &[
+        field(Constant::LeaseDuration),
+        field(Constant::RenewInterval),
+        field(Constant::NoExecuteDelay),
+        field(Constant::TolerationSeconds),
+        field(Constant::CheckPeriod),
+        field(Constant::RetryPeriod),
+        field(Constant::ControllerPeriod),
+        field(Constant::Slack),
+    ],
+);
 
 impl Constants {
     /// The value of one constant.

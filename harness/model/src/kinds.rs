@@ -43,6 +43,17 @@ pub static KINDS: [ObjectKind; 15] = [
     row("EndpointSlice", "discovery.k8s.io/v1", "endpointslices", true),
 ];
 
+/// The words of [`KINDS`], for shapes.
+pub(crate) const KIND_NAMES: &[&str] = &{
+    let mut names = [""; KINDS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = KINDS[index].kind;
+        index += 1;
+    }
+    names
+};
+
 /// The namespace in which nodes' leases live.
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";
 

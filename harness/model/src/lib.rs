@@ -8,6 +8,7 @@ pub mod capability;
 pub mod catalogue;
 pub mod constants;
 pub mod duration;
+mod examples;
 pub mod expect;
 pub mod expr;
 pub mod faults;

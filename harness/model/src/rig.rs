@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::capability::{CAPABILITY_NAMES, Capability};
-use crate::constants::Constants;
+use crate::constants::{Constants, STATED};
 use crate::foreign::{self, External};
 use crate::mistake::Mistakes;
 use crate::reader::{Fields, Reader, word};
@@ -192,7 +192,7 @@ static SPEC: Shape = Shape::new(
             FieldType::CountOrNames { max: 26 },
             "How many boards a trial may have, 10 if left out; external: the Node of each, {a: NODE, b: NODE}.",
         ),
-        Field::required("constants", FieldType::Mapping(&FieldType::Duration), "Every constant, by name."),
+        Field::required("constants", FieldType::Shape(&STATED), "Every constant, by name."),
         Field::optional(
             "kubeconfig",
             FieldType::Text,
@@ -269,6 +269,11 @@ impl Rig {
             Some(rig) if mistakes.is_empty() => Ok(rig),
             Some(_) | None => Err(Mistakes::new(file, source, mistakes)),
         }
+    }
+
+    /// What a rig file looks like.
+    pub fn shape() -> &'static Shape {
+        &RIG
     }
 
     /// The JSON schema of rig files.

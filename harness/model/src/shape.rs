@@ -31,6 +31,10 @@ pub struct Field {
     pub value: FieldType,
     /// What it means, in one sentence.
     pub about: &'static str,
+    /// What it is taken to be where it is left out, as it would be written.
+    pub usual: Option<&'static str>,
+    /// A value as people write it, for editors and documents.
+    pub example: Option<&'static str>,
 }
 
 /// What a value is.
@@ -85,12 +89,41 @@ pub enum FieldType {
 impl Field {
     /// A key that must stand.
     pub const fn required(key: &'static str, value: FieldType, about: &'static str) -> Field {
-        Field { key, required: true, value, about }
+        Field { key, required: true, value, about, usual: None, example: None }
     }
 
     /// A key that may be left out.
     pub const fn optional(key: &'static str, value: FieldType, about: &'static str) -> Field {
-        Field { key, required: false, value, about }
+        Field { key, required: false, value, about, usual: None, example: None }
+    }
+
+    /// With what it is taken to be where it is left out.
+    #[must_use]
+    pub const fn usually(mut self, usual: &'static str) -> Field {
+        self.usual = Some(usual);
+        self
+    }
+
+    /// With a value as people write it.
+    #[must_use]
+    pub const fn such_as(mut self, example: &'static str) -> Field {
+        self.example = Some(example);
+        self
+    }
+
+    /// Its JSON schema: what its type says, and what a person would like to read while typing.
+    fn schema(&self) -> Value {
+        let mut schema = self.value.schema();
+        let mut about = self.about.to_owned();
+        if let Some(usual) = self.usual {
+            about.push_str(&format!(" Left out: `{usual}`."));
+        }
+        schema["description"] = json!(about);
+        let shown: Vec<Value> = self.example.iter().chain(&self.usual).map(|text| written(text)).collect();
+        if !shown.is_empty() {
+            schema["examples"] = json!(shown);
+        }
+        schema
     }
 }
 
@@ -119,14 +152,11 @@ impl Shape {
         self.fields.iter().map(|field| field.key).collect()
     }
 
-    /// Its JSON schema.
+    /// Its JSON schema. Each rule stands where an editor can name the key that breaks it: groups are told by
+    /// the keys that are missing or too many, not by a list of whole mappings of which none fits.
     pub fn schema(&self) -> Value {
-        let mut properties = Map::new();
-        for field in self.fields {
-            let mut schema = field.value.schema();
-            schema["description"] = json!(field.about);
-            properties.insert(field.key.to_owned(), schema);
-        }
+        let properties: Map<String, Value> =
+            self.fields.iter().map(|field| (field.key.to_owned(), field.schema())).collect();
         let required: Vec<&str> =
             self.fields.iter().filter(|field| field.required).map(|field| field.key).collect();
         let mut schema = json!({
@@ -138,55 +168,97 @@ impl Shape {
         if !required.is_empty() {
             schema["required"] = json!(required);
         }
-        let mut all: Vec<Value> = Vec::new();
+        let mut rules: Vec<Value> = Vec::new();
         for group in self.exactly_one {
-            all.push(
-                json!({"oneOf": group.iter().map(|key| json!({"required": [key]})).collect::<Vec<_>>()}),
-            );
+            rules.push(one_of(group, &format!("{} needs one of {}", self.name, group.join(", "))));
+            rules.extend(no_two(group));
         }
         for group in self.at_most_one {
-            let mut ways: Vec<Value> = group.iter().map(|key| json!({"required": [key]})).collect();
-            ways.push(json!({"not": {"anyOf": ways.clone()}}));
-            all.push(json!({"oneOf": ways}));
+            rules.extend(no_two(group));
         }
-        if !all.is_empty() {
-            schema["allOf"] = json!(all);
+        if !rules.is_empty() {
+            schema["allOf"] = json!(rules);
         }
         schema
     }
 }
 
-/// A text that holds a `${…}`, which may stand for a value of any type.
-fn or_template(schema: Value) -> Value {
-    json!({"anyOf": [schema, {"type": "string", "pattern": "\\$\\{[A-Za-z0-9_-]+\\}"}]})
+/// A rule that asks for one of some keys.
+fn one_of(group: &[&str], message: &str) -> Value {
+    let any: Vec<Value> = group.iter().map(|key| json!({"required": [key]})).collect();
+    json!({"if": {"not": {"anyOf": any}}, "then": {"required": [group[0]], "errorMessage": message}})
 }
+
+/// Rules that refuse every two of some keys side by side.
+fn no_two(group: &[&str]) -> Vec<Value> {
+    let mut rules = Vec::new();
+    for (index, first) in group.iter().enumerate() {
+        let others = &group[index + 1..];
+        if !others.is_empty() {
+            let message = format!("`{first}` stands here already: no {} beside it", others.join(", no "));
+            rules.push(refused_beside(first, others, &message));
+        }
+    }
+    rules
+}
+
+/// A rule that refuses `others` where `first` stands.
+pub(crate) fn refused_beside(first: &str, others: &[&str], message: &str) -> Value {
+    let refused: Map<String, Value> = others.iter().map(|key| ((*key).to_owned(), json!(false))).collect();
+    json!({"if": {"required": [first]}, "then": {"properties": refused, "errorMessage": message}})
+}
+
+/// A value as it stands in a file, for editors to offer: numbers and flags as such, all else as text.
+fn written(text: &str) -> Value {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
+        Ok(_) | Err(_) => json!(text),
+    }
+}
+
+/// A text that holds a `${…}`, which may stand for a value of any type. The message is an editor's.
+fn or_template(mut schema: Value, message: &str) -> Value {
+    schema["errorMessage"] = json!(message);
+    json!({"anyOf": [
+        schema,
+        {"type": "string", "pattern": "\\$\\{[A-Za-z0-9_-]+\\}", "errorMessage": message, "doNotSuggest": true},
+    ]})
+}
+
+/// The message about a text that is not one of some words.
+fn one_of_words(words: &[&str]) -> String {
+    format!("one of {} belongs here", words.join(", "))
+}
+
+const A_DURATION: &str = "a duration with its unit belongs here, such as 5s, 500ms or checkPeriod + slack";
+const AN_INSTANT: &str = "an instant belongs here, such as outage + 5s, or a duration with its unit";
 
 impl FieldType {
     /// Its JSON schema.
     pub fn schema(&self) -> Value {
         match self {
             FieldType::Text => json!({"type": "string"}),
-            FieldType::Word(words) => or_template(json!({"enum": words})),
-            FieldType::Flag => or_template(json!({"type": "boolean"})),
-            FieldType::Whole { min, max } => {
-                or_template(json!({"type": "integer", "minimum": min, "maximum": max}))
+            FieldType::Word(words) => or_template(json!({"enum": words}), &one_of_words(words)),
+            FieldType::Flag => {
+                or_template(json!({"type": "boolean"}), "true or false belongs here, without quotes")
             }
-            FieldType::Duration | FieldType::Instant => json!({"type": "string", "minLength": 1}),
+            FieldType::Whole { min, max } => or_template(
+                json!({"type": "integer", "minimum": min, "maximum": max}),
+                &format!("a whole number from {min} to {max} belongs here"),
+            ),
+            FieldType::Duration => json!({"type": "string", "minLength": 1, "errorMessage": A_DURATION}),
+            FieldType::Instant => json!({"type": "string", "minLength": 1, "errorMessage": AN_INSTANT}),
             FieldType::DurationOr(words) => {
-                json!({"anyOf": [{"enum": words}, {"type": "string", "minLength": 1}]})
+                let message = format!("{A_DURATION}; or {}", words.join(", "));
+                json!({"anyOf": [
+                    {"enum": words, "errorMessage": message},
+                    {"type": "string", "minLength": 1, "errorMessage": message},
+                ]})
             }
             FieldType::Any => json!({}),
-            FieldType::Object => or_template(json!({"type": "object"})),
-            FieldType::Pattern => json!({"not": {"type": "null"}}),
-            FieldType::Count => json!({"anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"const": "all"},
-                {"type": "object", "minProperties": 1, "additionalProperties": false, "properties": {
-                    "$gt": {"type": "integer"}, "$ge": {"type": "integer"}, "$lt": {"type": "integer"},
-                    "$le": {"type": "integer"}, "$ne": {"type": "integer"},
-                }},
-                {"type": "string", "pattern": "^\\$\\{[A-Za-z0-9_-]+\\}$"},
-            ]}),
+            FieldType::Object => or_template(json!({"type": "object"}), "an object belongs here"),
+            FieldType::Pattern => json!({"$ref": "#/definitions/pattern"}),
+            FieldType::Count => count_schema(true),
             FieldType::Mapping(value) => {
                 json!({"type": "object", "additionalProperties": value.schema()})
             }
@@ -200,7 +272,77 @@ impl FieldType {
                 {"type": "integer", "minimum": 0, "maximum": max},
                 {"type": "object", "additionalProperties": {"type": "string"}},
             ]}),
-            FieldType::TextOrPattern => json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+            FieldType::TextOrPattern => {
+                json!({"anyOf": [{"type": "string"}, {"$ref": "#/definitions/pattern"}]})
+            }
         }
     }
+
+    /// What it is, in words for documents.
+    pub fn words(&self) -> String {
+        let choice =
+            |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        match self {
+            FieldType::Text => "text".to_owned(),
+            FieldType::Word(words) => choice(words),
+            FieldType::Flag => "`true` or `false`".to_owned(),
+            FieldType::Whole { min, max } => format!("whole number, {min} to {max}"),
+            FieldType::Duration => "duration".to_owned(),
+            FieldType::Instant => "instant, or a duration from the step's begin".to_owned(),
+            FieldType::DurationOr(words) => format!("duration, {}", choice(words)),
+            FieldType::Any => "any value".to_owned(),
+            FieldType::Object => "API object".to_owned(),
+            FieldType::Pattern => "pattern".to_owned(),
+            FieldType::Count => "number, comparisons such as `{$ge: 2}`, or `all`".to_owned(),
+            FieldType::Mapping(value) => format!("mapping of names to: {}", value.words()),
+            FieldType::List(item) => format!("list of: {}", item.words()),
+            FieldType::OneOrList(item) => format!("{}, or a list of them", item.words()),
+            FieldType::Shape(shape) => format!("mapping: {}", choice(&shape.keys())),
+            FieldType::Steps => "list of steps".to_owned(),
+            FieldType::TextOrPattern => "text or pattern".to_owned(),
+            FieldType::CountOrNames { max } => {
+                format!("whole number, 0 to {max}, or a mapping of names to: text")
+            }
+        }
+    }
+
+    /// The mapping of known keys that it is or holds, if any.
+    pub fn shape(&self) -> Option<&'static Shape> {
+        match self {
+            FieldType::Shape(shape) => Some(shape),
+            FieldType::Mapping(inner) | FieldType::List(inner) | FieldType::OneOrList(inner) => inner.shape(),
+            FieldType::Text
+            | FieldType::Word(_)
+            | FieldType::Flag
+            | FieldType::Whole { .. }
+            | FieldType::Duration
+            | FieldType::Instant
+            | FieldType::DurationOr(_)
+            | FieldType::Any
+            | FieldType::Object
+            | FieldType::Pattern
+            | FieldType::Count
+            | FieldType::Steps
+            | FieldType::CountOrNames { .. }
+            | FieldType::TextOrPattern => None,
+        }
+    }
+}
+
+/// The schema of a count: a number or comparisons, and where it may stand `all`.
+pub(crate) fn count_schema(all: bool) -> Value {
+    let message = "a number, comparisons such as {$ge: 2}, or all belongs here";
+    let number = or_template(json!({"type": "integer", "minimum": 0}), message);
+    let compared: Map<String, Value> = ["$gt", "$ge", "$lt", "$le", "$eq", "$ne"]
+        .into_iter()
+        .map(|operator| (operator.to_owned(), number.clone()))
+        .collect();
+    let mut ways = vec![
+        json!({"type": "object", "minProperties": 1, "additionalProperties": false, "properties": compared}),
+        number,
+    ];
+    if all {
+        ways.push(json!({"const": "all", "errorMessage": message}));
+    }
+    json!({"anyOf": ways})
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::act::{self, api, played, rig};
 use crate::expect::{self, read};
-use crate::shape::{Field, FieldType, Shape};
+use crate::shape::{Field, FieldType, Shape, refused_beside};
 use crate::step::{Context, Step};
 use crate::yaml::Node;
 
@@ -144,27 +144,47 @@ impl Verb {
     }
 }
 
-/// The JSON schema of a step: exactly one verb, and `as` if one likes.
+/// The JSON schema of a step: exactly one verb, and `as` if one likes. All verbs are keys of one mapping,
+/// so that an editor offers them and tells what is wrong inside the one that stands there.
 pub(crate) fn step_schema() -> Value {
-    let ways: Vec<Value> = Verb::ALL
-        .iter()
-        .map(|verb| {
-            let mut properties = serde_json::Map::new();
-            properties.insert(verb.name().to_owned(), verb.value().schema());
-            if verb.class() != Class::Structure {
-                properties.insert(
-                    "as".to_owned(),
-                    json!({"type": "string", "description": "Names the step's instant."}),
-                );
-            }
-            json!({
-                "type": "object",
-                "title": verb.name(),
-                "required": [verb.name()],
-                "properties": properties,
-                "additionalProperties": false,
-            })
-        })
-        .collect();
-    json!({"oneOf": ways})
+    let words: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
+    let mut properties = serde_json::Map::new();
+    let mut rules = vec![json!({
+        "if": {"propertyNames": {"const": "as"}},
+        "then": {"required": ["expect"], "errorMessage": format!("a step needs a verb: {}", words.join(", "))},
+    })];
+    for (index, verb) in Verb::ALL.iter().enumerate() {
+        let mut schema = verb.value().schema();
+        schema["description"] = json!(verb.about());
+        schema["markdownDescription"] =
+            json!(format!("{}\n\n```yaml\n- {}\n```", verb.about(), verb.example()));
+        schema["title"] = json!(verb.name());
+        properties.insert(verb.name().to_owned(), schema);
+        let later = &words[index + 1..];
+        if !later.is_empty() {
+            let message =
+                format!("a step has one verb, and `{}` stands here already: make two steps", verb.name());
+            rules.push(refused_beside(verb.name(), later, &message));
+        }
+        if verb.class() == Class::Structure {
+            let message = format!("`{}` takes no `as`: name the steps inside", verb.name());
+            rules.push(refused_beside(verb.name(), &["as"], &message));
+        }
+    }
+    properties.insert(
+        "as".to_owned(),
+        json!({
+            "type": "string",
+            "pattern": "^[a-z][A-Za-z0-9]*$",
+            "patternErrorMessage": "letters and digits, beginning with a small letter; a hyphen would be a minus",
+            "description": "Names the step's instant, for later steps.",
+        }),
+    );
+    json!({
+        "type": "object",
+        "description": "A step: one verb, and `as` if one likes.",
+        "properties": properties,
+        "additionalProperties": false,
+        "allOf": rules,
+    })
 }

@@ -131,6 +131,25 @@ fn bad_input_is_told_with_a_remedy() {
 }
 
 #[test]
+fn the_schemas_are_those_that_ship() {
+    let bench = Bench::new();
+    let shipped = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/schema").join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    for (arguments, file) in [
+        (vec!["schema"], "scenario.json"),
+        (vec!["schema", "scenario"], "scenario.json"),
+        (vec!["schema", "rig"], "rig.json"),
+        (vec!["schema", "limitations"], "limitations.json"),
+    ] {
+        let (exit, stdout, _) = bench.rigor(&arguments);
+        assert_eq!((exit, stdout), (0, shipped(file)), "{arguments:?}");
+    }
+    bench.refused(&["schema", "pod"], 2, &["possible values: scenario, rig, limitations"]);
+}
+
+#[test]
 fn what_the_rig_lacks_is_the_rigs_failure() {
     let bench = Bench::new();
     bench.write("suites/node/good.yaml", &scenario("good", "200"));

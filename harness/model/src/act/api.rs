@@ -7,7 +7,7 @@ use super::{
     Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
     Scale, Target, User,
 };
-use crate::kinds::ObjectKind;
+use crate::kinds::{KIND_NAMES, ObjectKind};
 use crate::mistake::suggestion;
 use crate::pattern;
 use crate::reader::{Fields, word};
@@ -18,7 +18,9 @@ use crate::template;
 use crate::yaml::{Kind, Node};
 
 const USER: Field =
-    Field::optional("user", FieldType::Text, "Identity: admin, board:NAME, anonymous or token:TEXT.");
+    Field::optional("user", FieldType::Text, "Identity: admin, board:NAME, anonymous or token:TEXT.")
+        .usually("admin")
+        .such_as("anonymous");
 const NAMESPACE: Field = Field::optional("namespace", FieldType::Text, "Namespace; the trial's if left out.");
 const ANSWER: Field = Field::optional(
     "answer",
@@ -26,8 +28,9 @@ const ANSWER: Field = Field::optional(
     "What the answer has to be; any 2xx if left out.",
 );
 const MANIFEST: Field = Field::optional("manifest", FieldType::Object, "The object.");
-const FILE: Field = Field::optional("file", FieldType::Text, "A YAML file beside the scenario.");
-const KIND: Field = Field::required("kind", FieldType::Text, "The object's kind.");
+const FILE: Field =
+    Field::optional("file", FieldType::Text, "A YAML file beside the scenario.").such_as("web.yaml");
+const KIND: Field = Field::required("kind", FieldType::Word(KIND_NAMES), "The object's kind.");
 const NAME: Field = Field::required("name", FieldType::Text, "The object's name.");
 const SUBRESOURCE: Field =
     Field::optional("subresource", FieldType::Word(SUBRESOURCES), "A part that is written by itself.");
@@ -101,7 +104,7 @@ pub(crate) static DELETE: Shape = Shape::new(
             FieldType::Word(&["background", "foreground", "orphan"]),
             "What becomes of its dependents.",
         ),
-        Field::optional("grace", FieldType::Duration, "Grace period in whole seconds."),
+        Field::optional("grace", FieldType::Duration, "Grace period in whole seconds.").such_as("0s"),
         USER,
         NAMESPACE,
         ANSWER,
@@ -112,7 +115,7 @@ pub(crate) static SCALE: Shape = Shape::new(
     "scale",
     "Changes the number of replicas through the scale subresource.",
     &[
-        Field::optional("kind", FieldType::Text, "The object's kind; Deployment if left out."),
+        Field::optional("kind", FieldType::Word(KIND_NAMES), "The object's kind.").usually("Deployment"),
         NAME,
         Field::required("replicas", FieldType::Whole { min: 0, max: 10_000 }, "How many."),
         USER,
@@ -146,13 +149,9 @@ pub(crate) static REQUEST: Shape = Shape::new(
     "Makes any request.",
     &[
         Field::required("method", FieldType::Word(METHODS), "The method in capitals."),
-        Field::required("path", FieldType::Text, "The path with its query."),
+        Field::required("path", FieldType::Text, "The path with its query.").such_as("/api/v1/nodes"),
         Field::optional("body", FieldType::Any, "A JSON body."),
-        Field::optional(
-            "contentType",
-            FieldType::Text,
-            "The body's media type; application/json if left out.",
-        ),
+        Field::optional("contentType", FieldType::Text, "The body's media type.").usually("application/json"),
         USER,
         ANSWER,
     ],

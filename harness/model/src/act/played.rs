@@ -15,32 +15,29 @@ pub(crate) static NODE: Shape = Shape::new(
     &[
         Field::required("name", FieldType::Text, "The node's name."),
         Field::optional("allocatable", FieldType::Mapping(&FieldType::Any), "What it offers."),
-        Field::optional(
-            "capacity",
-            FieldType::Mapping(&FieldType::Any),
-            "What it has; as allocatable if left out.",
-        ),
+        Field::optional("capacity", FieldType::Mapping(&FieldType::Any), "What it has.")
+            .usually("as allocatable"),
         Field::optional("labels", FieldType::Mapping(&FieldType::Text), "Its labels."),
         Field::optional(
             "state",
             FieldType::Word(&["ready", "unready", "unknown", "bare"]),
             "Its Ready condition; bare: no status at all.",
-        ),
-        Field::optional(
-            "leaseDuration",
-            FieldType::Duration,
-            "leaseDurationSeconds; the constant if left out.",
-        ),
+        )
+        .usually("ready"),
+        Field::optional("leaseDuration", FieldType::Duration, "leaseDurationSeconds of its lease.")
+            .usually("leaseDuration"),
         Field::optional(
             "renew",
             FieldType::DurationOr(&["stop", "never"]),
             "How often it renews its lease, or no more, or no lease at all.",
-        ),
+        )
+        .usually("renewInterval"),
         Field::optional(
             "report",
             FieldType::DurationOr(&["now", "never"]),
             "When it writes its status: once now, that often, or never.",
-        ),
+        )
+        .usually("now"),
     ],
 );
 

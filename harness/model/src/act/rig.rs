@@ -7,7 +7,7 @@ use crate::shape::{Field, FieldType, Shape};
 use crate::step::Context;
 use crate::yaml::{Kind, Node};
 
-const BOARD: Field = Field::required("board", FieldType::Text, "The board: a, b, c ….");
+const BOARD: Field = Field::required("board", FieldType::Text, "The board: a, b, c ….").such_as("a");
 
 pub(crate) static POWER: Shape = Shape::new(
     "power",
@@ -49,11 +49,8 @@ pub(crate) static KUBECTL: Shape = Shape::new(
     &[
         Field::required("args", FieldType::List(&FieldType::Text), "Arguments after `kubectl`."),
         Field::optional("stdin", FieldType::Any, "A text, or an object that is written as JSON."),
-        Field::optional(
-            "exitCode",
-            FieldType::Whole { min: 0, max: 255 },
-            "The exit code that is right; 0 if left out.",
-        ),
+        Field::optional("exitCode", FieldType::Whole { min: 0, max: 255 }, "The exit code that is right.")
+            .usually("0"),
         Field::optional(
             "stdout",
             FieldType::TextOrPattern,

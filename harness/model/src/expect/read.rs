@@ -8,7 +8,7 @@ use crate::act::api::{kind, pattern, templated, text, user};
 use crate::act::rig::board;
 use crate::constants::Constant;
 use crate::expr::{Instant, Length, RESERVED};
-use crate::kinds::LEASE_NAMESPACE;
+use crate::kinds::{KIND_NAMES, LEASE_NAMESPACE};
 use crate::pattern::{self, Pattern};
 use crate::reader::{Fields, word};
 use crate::shape::{Field, FieldType, Shape};
@@ -19,7 +19,7 @@ static SELECTOR: Shape = Shape::new(
     "of",
     "Which objects are looked at.",
     &[
-        Field::required("kind", FieldType::Text, "Their kind."),
+        Field::required("kind", FieldType::Word(KIND_NAMES), "Their kind."),
         Field::optional("name", FieldType::Text, "The name of one."),
         Field::optional(
             "names",
@@ -69,9 +69,10 @@ const MATCH: Field = Field::optional("match", FieldType::Pattern, "What they mus
 const COUNT: Field = Field::optional("count", FieldType::Count, "How many: a number, comparisons, or all.");
 const ABSENT: Field = Field::optional("absent", FieldType::Flag, "true: none at all.");
 const FROM: Field =
-    Field::optional("from", FieldType::Instant, "Where the window opens; the step's begin if left out.");
-const FOR: Field = Field::optional("for", FieldType::Duration, "How long.");
-const UNTIL: Field = Field::optional("until", FieldType::Instant, "Until when.");
+    Field::optional("from", FieldType::Instant, "Where the window opens.").usually("begin").such_as("outage");
+const FOR: Field = Field::optional("for", FieldType::Duration, "How long.").such_as("5s");
+const UNTIL: Field =
+    Field::optional("until", FieldType::Instant, "Until when.").such_as("outage + leaseDuration");
 
 pub(crate) static EXPECT: Shape = Shape::new(
     "expect",
@@ -84,7 +85,8 @@ pub(crate) static EXPECT: Shape = Shape::new(
         COUNT,
         ABSENT,
         FROM,
-        Field::optional("within", FieldType::Duration, "How long the window is; what already is so is fine."),
+        Field::optional("within", FieldType::Duration, "How long the window is; what already is so is fine.")
+            .usually("10s"),
         Field::optional(
             "between",
             FieldType::List(&FieldType::Instant),
@@ -116,7 +118,7 @@ pub(crate) static UNCHANGED: Shape = Shape::new(
     "A field keeps its value throughout the window.",
     &[
         Field::required("of", FieldType::Shape(&SELECTOR), "Which objects."),
-        Field::required("field", FieldType::Text, "The path of the field."),
+        Field::required("field", FieldType::Text, "The path of the field.").such_as("spec.nodeName"),
         FROM,
         FOR,
         UNTIL,
@@ -135,7 +137,7 @@ pub(crate) static CAPTURE: Shape = Shape::new(
             FieldType::Mapping(&FieldType::Text),
             "Names, and the paths of their values.",
         ),
-        Field::optional("within", FieldType::Duration, "How long to wait for it; 10s if left out."),
+        Field::optional("within", FieldType::Duration, "How long to wait for it.").usually("10s"),
     ],
 );
 

@@ -3,6 +3,7 @@
 //! Only the types and their reading are here; the judge does the matching.
 
 mod read;
+mod schema;
 mod show;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::template::{self, MissingName};
 
 pub(crate) use read::{read, read_count};
+pub(crate) use schema::schema;
 
 /// What a value is to look like.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use crate::capability::{CAPABILITY_NAMES, Capability, imply};
 use crate::catalogue::{Catalogue, PROFILE_NAMES, Profile};
-use crate::constants::Constant;
+use crate::constants::{Constant, OVERRIDES};
 use crate::foreign::bare_board;
 use crate::mistake::{Mistake, Mistakes, place};
+use crate::pattern;
 use crate::reader::{Fields, Reader};
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::{Context, Files, RawStep, Scope, Section, Step, survey, unroll};
@@ -94,8 +95,9 @@ static METADATA: Shape = Shape::new(
         Field::required(
             "name",
             FieldType::Text,
-            "Lower-case letters, digits and hyphens; unique among all suites.",
-        ),
+            "Lower-case letters, digits and hyphens; unique among all suites, and the file's name.",
+        )
+        .such_as("power-cut-evicts"),
         Field::required(
             "requirements",
             FieldType::List(&FieldType::Text),
@@ -115,8 +117,8 @@ static SPEC: Shape = Shape::new(
         Field::optional("rig", FieldType::Shape(&RIG), "What the rig must offer."),
         Field::optional(
             "constants",
-            FieldType::Mapping(&FieldType::Duration),
-            "Constants that it wants otherwise.",
+            FieldType::Shape(&OVERRIDES),
+            "Constants that it wants otherwise; all others come from the rig.",
         ),
         Field::optional(
             "cases",
@@ -138,7 +140,12 @@ static RIG: Shape = Shape::new(
     "rig",
     "What the rig must offer.",
     &[
-        Field::optional("boards", FieldType::Whole { min: 0, max: 26 }, "How many boards; none if left out."),
+        Field::optional(
+            "boards",
+            FieldType::Whole { min: 0, max: 26 },
+            "How many boards; they are called a, b, c ….",
+        )
+        .usually("0"),
         Field::optional(
             "needs",
             FieldType::List(&FieldType::Word(CAPABILITY_NAMES)),
@@ -210,12 +217,17 @@ impl Scenario {
         }
     }
 
+    /// What a scenario file looks like.
+    pub fn shape() -> &'static Shape {
+        &SCENARIO
+    }
+
     /// The JSON schema of scenario files.
     pub fn schema() -> Value {
         let mut schema = SCENARIO.schema();
         schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
         schema["title"] = json!("rigor scenario");
-        schema["definitions"] = json!({"step": step_schema()});
+        schema["definitions"] = json!({"step": step_schema(), "pattern": pattern::schema()});
         schema
     }
 }

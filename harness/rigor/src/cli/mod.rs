@@ -5,6 +5,7 @@ mod judge;
 mod lint;
 mod list;
 mod run;
+mod schema;
 
 use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -36,6 +37,8 @@ enum Command {
     Lint(lint::Lint),
     /// Judge a scenario over a recorded history.
     Judge(judge::Judge),
+    /// Print the JSON Schema of a kind of file, for editors.
+    Schema(schema::Schema),
     /// Turn a history that was recorded elsewhere into ours.
     Import(files::Import),
 }
@@ -144,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::List(list) => list.run(),
         Command::Lint(lint) => lint.run(),
         Command::Judge(judge) => judge.run(),
+        Command::Schema(schema) => schema.run(),
         Command::Import(import) => import.run(),
     };
     let exit = match outcome {
