@@ -1,8 +1,73 @@
 //! What a history says of the faults that were injected into its trial.
 
-use rigor_model::faults::{FaultLevel, Schedule, Tally};
+use rigor_model::faults::{FaultKind, FaultLevel, Schedule, Tally};
 
-use crate::history::{Fact, Fault, History, Phase};
+use crate::history::{Fact, Fault, History, Micros, Phase};
+
+/// A fault that was injected, as the history's index keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Injected {
+    /// Which.
+    pub fault: Fault,
+    /// The record of its begin.
+    pub record: usize,
+    /// When it began.
+    pub at: Micros,
+    /// The record and time of its end.
+    pub end: Option<(usize, Micros)>,
+    /// Whether it has an end that comes later than its begin.
+    pub lasts: bool,
+}
+
+impl Injected {
+    pub(crate) fn new(fault: Fault, record: usize, at: Micros) -> Injected {
+        let lasts = match fault.kind {
+            FaultKind::Lose {}
+            | FaultKind::Cut { silent: true, .. }
+            | FaultKind::Reorder { .. }
+            | FaultKind::PowerCut { .. }
+            | FaultKind::Kill { .. } => true,
+            FaultKind::Delay { .. }
+            | FaultKind::Duplicate { .. }
+            | FaultKind::Cut { silent: false, .. }
+            | FaultKind::Clock { .. } => false,
+        };
+        Injected { fault, record, at, end: None, lasts }
+    }
+
+    /// Whether it ended the server's process.
+    pub fn is_kill(&self) -> bool {
+        matches!(self.fault.kind, FaultKind::Kill { .. })
+    }
+
+    /// The board whose power it cut.
+    pub fn unpowered(&self) -> Option<&str> {
+        match self.fault.kind {
+            FaultKind::PowerCut { .. } => self.fault.site.strip_prefix("board:"),
+            FaultKind::Lose {}
+            | FaultKind::Cut { .. }
+            | FaultKind::Kill { .. }
+            | FaultKind::Delay { .. }
+            | FaultKind::Reorder { .. }
+            | FaultKind::Duplicate { .. }
+            | FaultKind::Clock { .. } => None,
+        }
+    }
+
+    /// Whether it is more than a healthy network does, so that a scenario need not go as it does without.
+    pub fn is_harsh(&self) -> bool {
+        match self.fault.kind {
+            FaultKind::Lose {}
+            | FaultKind::Cut { .. }
+            | FaultKind::PowerCut { .. }
+            | FaultKind::Kill { .. } => true,
+            FaultKind::Delay { .. }
+            | FaultKind::Reorder { .. }
+            | FaultKind::Duplicate { .. }
+            | FaultKind::Clock { .. } => false,
+        }
+    }
+}
 
 /// The faults that were injected, oldest first.
 pub fn injected(history: &History) -> impl Iterator<Item = &Fault> {

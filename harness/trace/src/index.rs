@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::history::{Constants, DEFAULT_NAMESPACE, Fact, Micros, Phase, Record, Verb};
+use crate::faults::Injected;
+use crate::history::{Constants, DEFAULT_NAMESPACE, Fact, FaultLevel, Micros, Phase, Record, Verb};
 
 /// Namespace (empty where there is none) and name.
 pub type ObjectKey = (String, String);
@@ -85,6 +86,10 @@ pub(crate) struct Index {
     pub serving: Vec<usize>,
     pub marks: Vec<usize>,
     pub stalls: Vec<usize>,
+    /// Faults that were injected, in the order in which they began.
+    pub faults: Vec<Injected>,
+    /// How bad they are meant to be.
+    pub level: FaultLevel,
     /// Times are not exact: the history has a wall clock.
     pub real_time: bool,
     pub wall: Option<String>,
@@ -101,7 +106,8 @@ impl Index {
         let Some((record, entry)) = records.len().checked_sub(1).zip(records.last()) else { return };
         let at = entry.at;
         match &entry.fact {
-            Fact::TrialStarted { wall, constants, .. } => {
+            Fact::TrialStarted { wall, constants, faults, .. } => {
+                self.level = *faults;
                 self.real_time = wall.is_some();
                 self.wall.clone_from(wall);
                 self.constants = Some(*constants);
@@ -146,7 +152,17 @@ impl Index {
             }
             Fact::Mark { .. } => self.marks.push(record),
             Fact::Stall { .. } => self.stalls.push(record),
-            Fact::Fault { .. } | Fact::Process { .. } | Fact::Instant { .. } | Fact::TrialEnded {} => {}
+            Fact::Fault { fault, phase: Phase::Begin } => {
+                self.faults.push(Injected::new(fault.clone(), record, at));
+            }
+            Fact::Fault { fault, phase: Phase::End } => {
+                let open = self.faults.iter_mut().rev();
+                let mut open = open.filter(|injected| injected.end.is_none() && injected.fault == *fault);
+                if let Some(injected) = open.next() {
+                    injected.end = Some((record, at));
+                }
+            }
+            Fact::Process { .. } | Fact::Instant { .. } | Fact::TrialEnded {} => {}
         }
     }
 

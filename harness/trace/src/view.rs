@@ -6,7 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::history::{ControlPlaneAct, Fact, History, Micros, Record, VIRTUAL_EPOCH};
+use crate::faults::Injected;
+use crate::history::{
+    ControlPlaneAct, Fact, Fault, FaultKind, FaultLevel, History, Micros, Phase, Record, VIRTUAL_EPOCH,
+};
 use crate::index::{Blind, ObjectKey, StepMarks, Stream, Version};
 use crate::interval::Interval;
 
@@ -187,6 +190,21 @@ impl<'a> View<'a> {
         self.seen(&self.history.index().marks).iter().map(move |record| &records[*record])
     }
 
+    /// The faults that were injected, as far as is seen.
+    pub(crate) fn injected(&self) -> impl Iterator<Item = &'a Injected> + use<'a> {
+        let end = self.end;
+        self.history.index().faults.iter().take_while(move |fault| fault.record < end)
+    }
+
+    /// The harsh faults that are seen, in the order in which they began, with their ends. There are none where faults are mild.
+    pub(crate) fn harsh_faults(&self) -> impl Iterator<Item = (&'a Injected, Option<Micros>)> + use<'a> {
+        let (index, end) = (self.history.index(), self.end);
+        let over = move |fault: &Injected| fault.end.filter(|(record, _)| *record < end).map(|(_, at)| at);
+        self.injected()
+            .filter(|fault| index.level == FaultLevel::Harsh && fault.is_harsh())
+            .map(move |fault| (fault, over(fault)))
+    }
+
     /// When the control plane last began to serve.
     pub fn serving(&self) -> Option<Interval> {
         let record = &self.history.records()[*self.seen(&self.history.index().serving).last()?];
@@ -198,6 +216,9 @@ impl<'a> View<'a> {
             })
             .filter(|begun| *begun <= record.at)
             .last();
+        // A fault killed it, and the rig started it again.
+        let killed = self.harsh_faults().filter(|(fault, _)| fault.is_kill() && fault.at <= record.at).last();
+        let begun = begun.max(killed.map(|(fault, _)| fault.at));
         Some(Interval::new(begun.unwrap_or(Micros::ZERO), record.at))
     }
 
@@ -221,6 +242,12 @@ impl<'a> View<'a> {
                     }
                     ControlPlaneAct::Start => {}
                 }
+            } else if let Fact::Fault {
+                fault: Fault { kind: FaultKind::Kill { .. }, .. },
+                phase: Phase::Begin,
+            } = &record.fact
+            {
+                down_since = down_since.or(Some(record.at));
             } else if matches!(record.fact, Fact::ControlPlaneReady {})
                 && let Some(since) = down_since.take()
             {

@@ -67,13 +67,14 @@ impl Bench<'_, '_> {
                     (Look::Occurrences { .. }, Instant::Begin) => Interval::exactly(self.last_act()),
                     (Look::Occurrences { .. } | Look::State { .. }, _) => from_resolved,
                 };
-                let not_after = from_resolved.plus(length.resolve(&self.constants));
+                let own = length.resolve(&self.constants);
+                let not_after = self.late_edge(from_resolved.plus(own), own);
                 Ok(Edges { from: looked_from, not_before: None, not_after })
             }
             ExpectWindow::Between { not_before, not_after } => Ok(Edges {
                 from: self.base(not_before)?,
                 not_before: Some(self.resolve(not_before)?),
-                not_after: self.resolve(not_after)?,
+                not_after: self.late_edge(self.resolve(not_after)?, self.own_time(not_after)?),
             }),
         }
     }
@@ -128,7 +129,10 @@ impl Bench<'_, '_> {
             Edge::TooEarly(by) => {
                 let text =
                     self.found_outside(look, record, when, &format!("{} too early", seconds(by)), window);
-                Verdict::because(Outcome::Fail, text).with_found(when, record)
+                let failure = Verdict::because(Outcome::Fail, text).with_found(when, record);
+                // Too early is never excused, but it may have been so already before the base from which it counts.
+                let before = when.is_before(edges.from);
+                Self::unless_excused(failure, before.then(|| self.excuse(when, edges.from)).flatten())
             }
             Edge::TooLate(by) => match self.stalled(edges.from.earliest, edges.not_after.latest) {
                 Some(stall) => Verdict::because(Outcome::Undecided, self.explain(window, &stall))
@@ -199,7 +203,10 @@ impl Bench<'_, '_> {
         let right: Vec<u64> = (certain..=possible).filter(|number| count.holds(*number, *number)).collect();
         if right.is_empty() {
             let text = self.miscounted(look, all, count, (certain, possible), opens, edges.not_after, window);
-            return StepState::Settled(Verdict::because(Outcome::Fail, text));
+            let failure = Verdict::because(Outcome::Fail, text);
+            // So many at least must come, whatever happens; an exact number need not be kept.
+            let excuse = (!only_grows_true(count)).then(|| self.excuse(edges.not_after, opens)).flatten();
+            return StepState::Settled(Self::unless_excused(failure, excuse));
         }
         let doubtful = all.iter().filter(|occurrence| on_edge(occurrence, opens, edges.not_after));
         let doubt = doubtful
@@ -293,7 +300,8 @@ impl Bench<'_, '_> {
                     && matcher.as_ref().is_none_or(|matcher| matcher.matches(Some(object)))
             })
             .collect();
-        let until = self.begin + capture.within.resolve(&self.constants);
+        let within = capture.within.resolve(&self.constants);
+        let until = self.late_edge(Interval::exactly(self.begin + within), within).latest;
         let what = match found.as_slice() {
             [(object, when, record)] => {
                 let values =

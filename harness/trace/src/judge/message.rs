@@ -54,6 +54,15 @@ impl<'i> Window<'i> {
                 vec![format!("from  {from}   = {}", span.from), format!("until {until}   = {}", span.until)]
             }
         };
+        if let Window::Expect { window, not_after, .. } = self {
+            let plain = match window {
+                ExpectWindow::Within { from, length } => {
+                    bench.resolve(from).map(|from| from.plus(length.resolve(&bench.constants)))
+                }
+                ExpectWindow::Between { not_after, .. } => bench.resolve(not_after),
+            };
+            lines.extend(plain.ok().and_then(|plain| bench.why_later(plain, not_after)));
+        }
         let bases = self.edges().into_iter().flat_map(Instant::bases);
         let named: BTreeMap<String, &Instant> = bases.map(|base| (base.to_string(), base)).collect();
         for (name, base) in

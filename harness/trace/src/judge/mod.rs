@@ -8,6 +8,7 @@ mod acts;
 mod concern;
 mod edges;
 mod expect;
+mod faults;
 mod gaps;
 mod message;
 mod resolve;
@@ -45,6 +46,8 @@ pub struct Verdict {
     pub found: Option<Found>,
     /// Values that it gave names to.
     pub captured: Values,
+    /// What would be a failure, if no fault had been injected that may rightly have brought it about; it is a pass then.
+    pub excused: Option<String>,
 }
 
 /// What an expectation found.
@@ -86,12 +89,24 @@ pub struct ScenarioVerdict {
 impl Verdict {
     /// As it must be.
     pub(crate) fn pass() -> Verdict {
-        Verdict { outcome: Outcome::Pass, message: None, margins: None, found: None, captured: Values::new() }
+        Verdict {
+            outcome: Outcome::Pass,
+            message: None,
+            margins: None,
+            found: None,
+            captured: Values::new(),
+            excused: None,
+        }
     }
 
     /// Anything else, and why.
     pub(crate) fn because(outcome: Outcome, message: impl Into<String>) -> Verdict {
         Verdict { outcome, message: Some(message.into()), ..Verdict::pass() }
+    }
+
+    /// The same as a pass.
+    pub(crate) fn passed(self) -> Verdict {
+        Verdict { outcome: Outcome::Pass, message: None, ..self }
     }
 
     pub(crate) fn with_found(mut self, when: Interval, record: Option<usize>) -> Verdict {

@@ -72,10 +72,8 @@ impl Bench<'_, '_> {
         }
         let wrong = (certain..=possible).filter(|number| count.holds(*number, *number)).count() as u64;
         StepState::Settled(if wrong == possible - certain + 1 {
-            Verdict::because(
-                Outcome::Fail,
-                self.miscounted(look, all, count, (certain, possible), from, until, window),
-            )
+            let text = self.miscounted(look, all, count, (certain, possible), from, until, window);
+            Self::unless_excused(Verdict::because(Outcome::Fail, text), self.excuse(until, from))
         } else if wrong > 0 {
             let why =
                 format!("from {certain} to {possible} are in the window, which is too uncertain to say");
@@ -122,14 +120,20 @@ impl Bench<'_, '_> {
         what: &str,
     ) -> StepState {
         let mut doubt = None;
+        let mut excused = None;
         for (touch, when, record) in &touches {
             match touch {
                 Touch::Certain => {
                     let when = when.later(Interval::exactly(from.latest.min(when.latest)));
                     let text = self.happened(look, *record, when, what, window);
-                    return StepState::Settled(
-                        Verdict::because(Outcome::Fail, text).with_found(when, *record),
-                    );
+                    let failure = Verdict::because(Outcome::Fail, text).with_found(when, *record);
+                    // What is excused does not hide what is not.
+                    match self.excuse(when, from) {
+                        None => return StepState::Settled(failure),
+                        Some(excuse) => {
+                            excused.get_or_insert_with(|| Self::unless_excused(failure, Some(excuse)));
+                        }
+                    }
                 }
                 Touch::Possible(width) if *width > self.view.slack() => {
                     doubt = doubt.or(Some(format!(
@@ -146,7 +150,7 @@ impl Bench<'_, '_> {
         let doubt = doubt.or_else(|| self.blind_spot(look, from.earliest, until.latest));
         StepState::Settled(match doubt {
             Some(why) => Verdict::because(Outcome::Undecided, self.explain(window, &why)),
-            None => Verdict::pass(),
+            None => excused.unwrap_or_else(Verdict::pass),
         })
     }
 
@@ -163,6 +167,7 @@ impl Bench<'_, '_> {
         let window = Window::Span { span: &unchanged.span, from, until };
         let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
         let mut seen = 0;
+        let mut excused = None;
         for (key, states) in field_values(&self.view, &selection, &unchanged.field) {
             // The last state that may have come before the span opened.
             let Some(opening) = states.iter().rposition(|state| state.when.earliest <= from.latest) else {
@@ -185,9 +190,13 @@ impl Bench<'_, '_> {
                         let was = first.value.map_or("not there".to_owned(), ToString::to_string);
                         let what = format!("{} of {} changed from {was} to: {now}", unchanged.field, key.1);
                         let text = self.happened(&look, Some(record), when, &what, window);
-                        return StepState::Settled(
-                            Verdict::because(Outcome::Fail, text).with_found(when, Some(record)),
-                        );
+                        let failure = Verdict::because(Outcome::Fail, text).with_found(when, Some(record));
+                        match self.excuse(when, from) {
+                            None => return StepState::Settled(failure),
+                            Some(excuse) => {
+                                excused.get_or_insert_with(|| Self::unless_excused(failure, Some(excuse)));
+                            }
+                        }
                     }
                     Touch::Possible(width) if width > self.view.slack() => {
                         let why = format!(
@@ -215,9 +224,10 @@ impl Bench<'_, '_> {
                 window,
                 &format!("when the window opened {seen} of at least {wanted} such objects were there"),
             );
-            return StepState::Settled(Verdict::because(Outcome::Fail, text));
+            let failure = Verdict::because(Outcome::Fail, text);
+            return StepState::Settled(Self::unless_excused(failure, self.excuse(from, from)));
         }
-        StepState::Settled(Verdict::pass())
+        StepState::Settled(excused.unwrap_or_else(Verdict::pass))
     }
 
     fn span(&self, span: &Span) -> Result<(Interval, Interval), Unresolved> {

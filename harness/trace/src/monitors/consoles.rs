@@ -7,7 +7,8 @@ use std::time::Duration;
 use rigor_model::kinds::LEASE_NAMESPACE;
 
 use super::{Ground, Violation};
-use crate::history::{Fact, LinkAct, Micros, PowerAct, Record};
+use crate::faults::Injected;
+use crate::history::{Fact, Fault, FaultKind, LinkAct, Micros, Phase, PowerAct, Record};
 use crate::interval::Interval;
 
 /// How long a board that is in contact again may go on running a pod that was moved (NODE-24).
@@ -28,6 +29,12 @@ pub(super) fn no_panic_or_reset(ground: &Ground<'_>, seen: &mut Vec<Violation>) 
     for record in ground.view.acts() {
         if let Fact::Power { board, act: PowerAct::Restore | PowerAct::Cycle, begun } = &record.fact {
             switched.entry(board).or_default().push(*begun);
+        }
+    }
+    // A fault that cut its power is an asked-for reset, too.
+    for fault in ground.view.injected() {
+        if let Some(board) = fault.unpowered() {
+            switched.entry(board).or_default().push(fault.at);
         }
     }
     let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -128,6 +135,9 @@ fn contacts(ground: &Ground<'_>, board: &str) -> Vec<Stretch> {
         renewals.filter(|version| !version.gone && version.at >= since).map(|version| version.at).next()
     };
     let (mut power, mut link, mut plane) = (true, true, true);
+    // Faults that last, of this board and of its link.
+    let mut harms = 0_u32;
+    let sites = [format!("board:{board}"), format!("link:{board}")];
     let mut since = Some(Micros::ZERO);
     let mut all = Vec::new();
     for record in ground.history.records() {
@@ -148,17 +158,28 @@ fn contacts(ground: &Ground<'_>, board: &str) -> Vec<Stretch> {
             link = *act == LinkAct::Heal;
         } else if let Fact::ControlPlane { .. } = &record.fact {
             plane = false;
+        } else if let Fact::Fault { fault, phase } = &record.fact {
+            let injected = Injected::new(fault.clone(), 0, record.at);
+            let here = sites.contains(&fault.site) && injected.is_harsh();
+            match phase {
+                Phase::Begin if injected.is_kill() => plane = false,
+                Phase::Begin if here && injected.lasts => harms += 1,
+                Phase::End if here && injected.lasts => harms = harms.saturating_sub(1),
+                // A connection that was cut is an outage of no length, like a cycle.
+                Phase::Begin if here => all.extend(since.take().map(|from| (from, record.at))),
+                Phase::Begin | Phase::End => continue,
+            }
         } else if let Fact::ControlPlaneReady {} = &record.fact {
             plane = true;
         } else {
             continue;
         }
         match since {
-            Some(from) if !(power && link && plane) => {
+            Some(from) if !(power && link && plane && harms == 0) => {
                 all.push((from, record.at));
                 since = None;
             }
-            None if power && link && plane => since = renewed_after(record.at),
+            None if power && link && plane && harms == 0 => since = renewed_after(record.at),
             Some(_) | None => {}
         }
     }
@@ -184,8 +205,8 @@ fn runs<'a>(ground: &Ground<'a>) -> BTreeMap<&'a str, Vec<Run<'a>>> {
             {
                 close(board, pod, opened, record.at);
             }
-        } else if let Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } = &record.fact {
-            let ended: Vec<(&str, &str)> = open.keys().filter(|(of, _)| of == board).copied().collect();
+        } else if let Some(dark) = dark(&record.fact) {
+            let ended: Vec<(&str, &str)> = open.keys().filter(|(of, _)| *of == dark).copied().collect();
             for key in ended {
                 if let Some(opened) = open.remove(&key) {
                     close(key.0, key.1, opened, record.at);
@@ -196,6 +217,19 @@ fn runs<'a>(ground: &Ground<'a>) -> BTreeMap<&'a str, Vec<Run<'a>>> {
     let end = ground.history.last_at();
     open.into_iter().for_each(|((board, pod), opened)| close(board, pod, opened, end));
     all
+}
+
+/// The board that loses its power by a fact.
+fn dark(fact: &Fact) -> Option<&str> {
+    if let Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } = fact {
+        return Some(board);
+    }
+    let Fact::Fault { fault: Fault { site, kind: FaultKind::PowerCut { .. }, .. }, phase: Phase::Begin } =
+        fact
+    else {
+        return None;
+    };
+    site.strip_prefix("board:")
 }
 
 /// Whether a console's word about a pod means that it runs no more.

@@ -2,6 +2,7 @@
 
 mod acts;
 mod edges;
+mod faults;
 mod gaps;
 mod instants;
 mod messages;

@@ -2,7 +2,7 @@
 
 use rigor_model::catalogue::Catalogue;
 use rigor_model::{Constants, Outcome, Scenario};
-use rigor_trace::history::{Fact, FaultLevel, History, Micros, Phase, Verb};
+use rigor_trace::history::{Fact, Fault, FaultKind, FaultLevel, History, Micros, Phase, Verb};
 use rigor_trace::{ScenarioVerdict, Verdict, judge};
 use serde_json::{Value, json};
 
@@ -36,15 +36,26 @@ impl Story {
 
     /// In virtual time, with constants of its own but for the slack.
     pub fn with(constants: Constants) -> Story {
-        Story::start(None, 50, constants)
+        Story::start(None, 50, constants, FaultLevel::None)
     }
 
     /// In real time: instants are as good as pulses make them. The slack is 500 ms.
     pub fn real() -> Story {
-        Story::start(Some("2026-01-01T00:00:00Z".to_owned()), 500, Constants::default())
+        Story::start(Some("2026-01-01T00:00:00Z".to_owned()), 500, Constants::default(), FaultLevel::None)
     }
 
-    fn start(wall: Option<String>, slack: u64, constants: Constants) -> Story {
+    /// In virtual time, with injected faults of that level.
+    pub fn faulty(level: FaultLevel) -> Story {
+        Story::start(None, 50, Constants::default(), level)
+    }
+
+    /// A fault, from `millis` until another time; without one there is no end of it.
+    pub fn fault(&mut self, millis: u64, site: &str, kind: FaultKind, phase: Phase) -> &mut Story {
+        let fault = Fault { site: site.into(), nth: 0, kind };
+        self.fact(millis, Fact::Fault { fault, phase })
+    }
+
+    fn start(wall: Option<String>, slack: u64, constants: Constants, level: FaultLevel) -> Story {
         let constants = Constants { slack: std::time::Duration::from_millis(slack), ..constants };
         let mut story = Story { history: History::new(), next_version: 100 };
         story.fact(
@@ -56,7 +67,7 @@ impl Story {
                 seed: 1,
                 wall,
                 constants,
-                faults: FaultLevel::None,
+                faults: level,
             },
         );
         for stream in ["nodes", "pods", "events", "leases", "deployments"] {
