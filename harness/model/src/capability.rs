@@ -84,7 +84,7 @@ pub(crate) const CAPABILITY_NAMES: &[&str] = &[
 pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
     let subject = |subject: &Subject| match subject {
         Subject::Console { .. } => Some(Capability::Console),
-        Subject::Objects(_) | Subject::Requests(_) => None,
+        Subject::Objects(_) | Subject::Requests(_) | Subject::Log(_) => None,
     };
     let user = |api: &Api| matches!(api.user, User::Board(_)).then_some(Capability::BoardIdentity);
     let need = match action {

@@ -1,6 +1,9 @@
 //! The kinds of objects that scenarios may name by kind alone, and where the API keeps them.
 //!
-//! Written from Kubernetes' documentation, not shared with the control plane under test.
+//! Written from Kubernetes' documentation, not shared with the control plane under test. A scenario may
+//! bring kinds of its own, for clusters that have more than these.
+
+use std::sync::Mutex;
 
 /// One kind.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,8 +12,11 @@ pub struct ObjectKind {
     pub kind: &'static str,
     /// `v1`, `apps/v1`.
     pub api_version: &'static str,
-    /// `pods`: the name in paths, and of the history's stream.
+    /// `pods`: the name in paths.
     pub plural: &'static str,
+    /// The name of the history's stream: the plural, and for a kind of the scenario's own with its group
+    /// (`widgets.example.com`), because other groups may have the same plural.
+    pub stream: &'static str,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
 }
@@ -21,7 +27,7 @@ const fn row(
     plural: &'static str,
     namespaced: bool,
 ) -> ObjectKind {
-    ObjectKind { kind, api_version, plural, namespaced }
+    ObjectKind { kind, api_version, plural, stream: plural, namespaced }
 }
 
 /// Every known kind.
@@ -54,6 +60,9 @@ pub(crate) const KIND_NAMES: &[&str] = &{
     names
 };
 
+/// The kinds that scenarios brought along.
+static OWN: Mutex<Vec<&'static ObjectKind>> = Mutex::new(Vec::new());
+
 /// The namespace in which nodes' leases live.
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";
 
@@ -61,6 +70,40 @@ impl ObjectKind {
     /// The kind of that name.
     pub fn named(kind: &str) -> Option<&'static ObjectKind> {
         KINDS.iter().find(|row| row.kind == kind)
+    }
+
+    /// A kind that is in no table. Each is kept once, for as long as the program runs.
+    pub fn own(kind: &str, api_version: &str, plural: &str, namespaced: bool) -> &'static ObjectKind {
+        let mut known = OWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let same = |row: &&ObjectKind| {
+            row.kind == kind
+                && row.api_version == api_version
+                && row.plural == plural
+                && row.namespaced == namespaced
+        };
+        if let Some(row) = known.iter().copied().find(same) {
+            return row;
+        }
+        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let stream = match api_version.split_once('/') {
+            Some((group, _)) => format!("{plural}.{group}"),
+            None => plural.to_owned(),
+        };
+        let row = ObjectKind {
+            kind: kept(kind),
+            api_version: kept(api_version),
+            plural: kept(plural),
+            stream: kept(&stream),
+            namespaced,
+        };
+        let row: &'static ObjectKind = Box::leak(Box::new(row));
+        known.push(row);
+        row
+    }
+
+    /// Whether every rig watches it anyway.
+    pub fn is_known(&self) -> bool {
+        KINDS.iter().any(|row| row.stream == self.stream)
     }
 
     /// The kind whose plural is that.
@@ -99,6 +142,10 @@ mod tests {
             path("Lease", LEASE_NAMESPACE, "a"),
             "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a"
         );
+        let own = ObjectKind::own("Widget", "example.com/v1", "widgets", true);
+        assert_eq!(own.object_path("x", "w"), "/apis/example.com/v1/namespaces/x/widgets/w");
+        assert_eq!((own.stream, own.is_known()), ("widgets.example.com", false));
+        assert!(std::ptr::eq(own, ObjectKind::own("Widget", "example.com/v1", "widgets", true)));
         let jobs = ObjectKind::of_stream("jobs").expect("known");
         assert_eq!(jobs.collection_path(None), "/apis/batch/v1/jobs");
     }

@@ -6,6 +6,7 @@
 pub mod act;
 pub mod capability;
 pub mod catalogue;
+pub mod cel;
 pub mod constants;
 pub mod duration;
 mod examples;
@@ -18,6 +19,7 @@ pub mod limitations;
 pub mod mistake;
 pub mod path;
 pub mod pattern;
+pub mod quantity;
 mod reader;
 pub mod report;
 pub mod rig;

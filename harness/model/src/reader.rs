@@ -315,7 +315,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The place of a part of a text, if the text stands in the source as it is.
-    fn inside(&self, node: &Node, text: &str, part: &Range<usize>) -> Range<usize> {
+    pub fn inside(&self, node: &Node, text: &str, part: &Range<usize>) -> Range<usize> {
         let written = self.source.get(node.span.clone()).unwrap_or_default();
         match written.find(text) {
             Some(at) if !text.is_empty() => {

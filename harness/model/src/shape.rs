@@ -44,6 +44,8 @@ pub enum FieldType {
     Text,
     /// One of several words.
     Word(&'static [&'static str]),
+    /// One of several words, or a text of one's own where other keys say what it means.
+    WordOrText(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
     /// A whole number.
@@ -65,7 +67,7 @@ pub enum FieldType {
     Object,
     /// What a value is to look like.
     Pattern,
-    /// A number, `all`, or comparisons of a number.
+    /// A number, `all`, `any`, `none`, or comparisons of a number.
     Count,
     /// Keys of the writer's choice.
     Mapping(&'static FieldType),
@@ -239,6 +241,9 @@ impl FieldType {
         match self {
             FieldType::Text => json!({"type": "string"}),
             FieldType::Word(words) => or_template(json!({"enum": words}), &one_of_words(words)),
+            FieldType::WordOrText(words) => {
+                json!({"anyOf": [{"enum": words}, {"type": "string", "doNotSuggest": true}]})
+            }
             FieldType::Flag => {
                 or_template(json!({"type": "boolean"}), "true or false belongs here, without quotes")
             }
@@ -285,6 +290,7 @@ impl FieldType {
         match self {
             FieldType::Text => "text".to_owned(),
             FieldType::Word(words) => choice(words),
+            FieldType::WordOrText(words) => format!("{}, or one of your own", choice(words)),
             FieldType::Flag => "`true` or `false`".to_owned(),
             FieldType::Whole { min, max } => format!("whole number, {min} to {max}"),
             FieldType::Duration => "duration".to_owned(),
@@ -293,7 +299,7 @@ impl FieldType {
             FieldType::Any => "any value".to_owned(),
             FieldType::Object => "API object".to_owned(),
             FieldType::Pattern => "pattern".to_owned(),
-            FieldType::Count => "number, comparisons such as `{$ge: 2}`, or `all`".to_owned(),
+            FieldType::Count => "number, comparisons such as `{$ge: 2}`, or `all`, `any`, `none`".to_owned(),
             FieldType::Mapping(value) => format!("mapping of names to: {}", value.words()),
             FieldType::List(item) => format!("list of: {}", item.words()),
             FieldType::OneOrList(item) => format!("{}, or a list of them", item.words()),
@@ -313,6 +319,7 @@ impl FieldType {
             FieldType::Mapping(inner) | FieldType::List(inner) | FieldType::OneOrList(inner) => inner.shape(),
             FieldType::Text
             | FieldType::Word(_)
+            | FieldType::WordOrText(_)
             | FieldType::Flag
             | FieldType::Whole { .. }
             | FieldType::Duration
@@ -329,9 +336,12 @@ impl FieldType {
     }
 }
 
-/// The schema of a count: a number or comparisons, and where it may stand `all`.
-pub(crate) fn count_schema(all: bool) -> Value {
-    let message = "a number, comparisons such as {$ge: 2}, or all belongs here";
+/// The schema of a count: a number or comparisons, and where they may stand the words.
+pub(crate) fn count_schema(words: bool) -> Value {
+    let message = match words {
+        true => "a number, comparisons such as {$ge: 2}, or one of all, any, none belongs here",
+        false => "a number or comparisons such as {$ge: 2} belong here",
+    };
     let number = or_template(json!({"type": "integer", "minimum": 0}), message);
     let compared: Map<String, Value> = ["$gt", "$ge", "$lt", "$le", "$eq", "$ne"]
         .into_iter()
@@ -341,8 +351,8 @@ pub(crate) fn count_schema(all: bool) -> Value {
         json!({"type": "object", "minProperties": 1, "additionalProperties": false, "properties": compared}),
         number,
     ];
-    if all {
-        ways.push(json!({"const": "all", "errorMessage": message}));
+    if words {
+        ways.push(json!({"enum": ["all", "any", "none"], "errorMessage": message}));
     }
     json!({"anyOf": ways})
 }

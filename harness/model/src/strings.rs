@@ -68,9 +68,13 @@ pub(crate) fn check_scalar(reader: &mut Reader<'_>, parent: &str, node: &Node) {
 
 /// Notes the status of a condition (a mapping that has a `type`) that is no text.
 pub(crate) fn check_status(reader: &mut Reader<'_>, mapping: &Node) {
-    if mapping.get("type").is_none() {
-        return;
+    if mapping.get("type").is_some() {
+        check_condition(reader, mapping);
     }
+}
+
+/// The same for a mapping that is known to be a condition.
+pub(crate) fn check_condition(reader: &mut Reader<'_>, mapping: &Node) {
     if let Some(status) = mapping.get("status")
         && matches!(status.kind, Kind::Bool(_) | Kind::Number(_))
     {

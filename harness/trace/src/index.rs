@@ -45,12 +45,52 @@ pub struct Blind {
 /// What is known of one stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
-    pub objects: BTreeMap<ObjectKey, Vec<Version>>,
+    /// The number of each object.
+    numbers: BTreeMap<ObjectKey, usize>,
+    /// Name and versions of each object, by number.
+    objects: Vec<(ObjectKey, Vec<Version>)>,
+    /// Every version in the order of the records: the object's number, and the version's place in it.
+    pub order: Vec<(usize, usize)>,
     pub blind: Vec<Blind>,
     /// Records of its first sync and later ones.
     pub syncs: Vec<usize>,
     /// What was listed since the stream went blind.
     listed: BTreeSet<ObjectKey>,
+}
+
+impl Stream {
+    /// The objects with their versions, oldest first, in the order of their names.
+    pub fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &[Version])> {
+        self.numbers.iter().map(|(key, number)| (key, self.objects[*number].1.as_slice()))
+    }
+
+    /// One object's versions, with its name as the stream keeps it.
+    pub fn object(&self, key: &ObjectKey) -> Option<(&ObjectKey, &[Version])> {
+        let (key, number) = self.numbers.get_key_value(key)?;
+        Some((key, self.objects[*number].1.as_slice()))
+    }
+
+    /// An object by its number.
+    pub fn numbered(&self, number: usize) -> (&ObjectKey, &[Version]) {
+        let (key, versions) = &self.objects[number];
+        (key, versions)
+    }
+
+    fn number(&mut self, key: ObjectKey) -> usize {
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        let number = self.objects.len();
+        self.objects.push((key.clone(), Vec::new()));
+        self.numbers.insert(key, number);
+        number
+    }
+
+    fn add(&mut self, number: usize, version: Version) {
+        let versions = &mut self.objects[number].1;
+        versions.push(version);
+        self.order.push((number, versions.len() - 1));
+    }
 }
 
 /// A proof about every write: those above `resource_version` were after `sent`, the others before `at`.
@@ -78,6 +118,10 @@ pub(crate) struct Index {
     pub pulses_fell: bool,
     /// When objects were created by requests of the scenario, by resourceVersion: sent and answered.
     pub creations: BTreeMap<u64, (usize, Micros, Micros)>,
+    /// Versions of leases that renewed them, by object.
+    pub renewals: BTreeMap<ObjectKey, Vec<usize>>,
+    /// What answers' dates say of the server's clock less ours, after each such answer: not below, not above.
+    pub clock: Vec<(usize, (i64, i64))>,
     pub steps: BTreeMap<usize, StepMarks>,
     pub requests: Vec<usize>,
     pub console: BTreeMap<String, Vec<usize>>,
@@ -117,7 +161,13 @@ impl Index {
                 self.nodes.insert(board.clone(), node.clone());
             }
             Fact::Delivery { at_most } => self.delivery = Some(*at_most),
-            Fact::Object { stream, verb, object } => self.note_object(record, at, stream, *verb, object),
+            Fact::Object { stream, verb, object } => {
+                let renewed = self.renewed(records, stream, *verb, object);
+                let added = self.note_object(record, at, stream, *verb, object);
+                if let (true, Some((key, version))) = (renewed, added) {
+                    self.renewals.entry(key).or_default().push(version);
+                }
+            }
             Fact::Synced { stream } => self.note_synced(record, at, stream),
             Fact::Gap { stream, reason } => {
                 let stream = self.streams.entry(stream.clone()).or_default();
@@ -129,8 +179,9 @@ impl Index {
             Fact::Pulse { sent, resource_version } => {
                 self.note_pulse(Pulse { record, sent: *sent, at, resource_version: *resource_version });
             }
-            Fact::Request { sent, method, status, response, .. } => {
+            Fact::Request { sent, method, status, response, date, .. } => {
                 self.requests.push(record);
+                self.note_date(record, *sent, at, date.as_deref());
                 if method == "POST"
                     && *status == 201
                     && let Some(created) = response.as_ref().and_then(resource_version)
@@ -173,10 +224,51 @@ impl Index {
         self.pulses.push(pulse);
     }
 
-    fn note_object(&mut self, record: usize, at: Micros, stream: &str, verb: Verb, object: &Value) {
+    /// Whether a version of a lease says another time of renewal than the one before.
+    fn renewed(&self, records: &[Record], stream: &str, verb: Verb, object: &Value) -> bool {
+        if stream != "leases" || verb == Verb::Deleted || object["spec"]["renewTime"].is_null() {
+            return false;
+        }
+        let Some((_, versions)) = self.streams.get(stream).and_then(|stream| stream.object(&key_of(object)))
+        else {
+            return true;
+        };
+        // A renewal is told from the last one that was not null, as long as the lease is there.
+        let known = versions.iter().rev().take_while(|version| !version.gone).find_map(|version| {
+            let Fact::Object { object, .. } = &records[version.body].fact else { return None };
+            Some(&object["spec"]["renewTime"]).filter(|renewed| !renewed.is_null())
+        });
+        known != Some(&object["spec"]["renewTime"])
+    }
+
+    /// The server's clock, as an answer's date tells it to the second.
+    fn note_date(&mut self, record: usize, sent: Micros, at: Micros, date: Option<&str>) {
+        let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
+        let second = date.timestamp().as_microsecond();
+        let signed = |at: Micros| i64::try_from(at.0).unwrap_or(i64::MAX);
+        let (low, high) = (second - signed(at), second + 999_999 - signed(sent));
+        // Answers that contradict each other mean that the clock was set: the newest counts.
+        let told = match self.clock.last() {
+            Some((_, (known_low, known_high))) if low.max(*known_low) <= high.min(*known_high) => {
+                (low.max(*known_low), high.min(*known_high))
+            }
+            Some(_) | None => (low, high),
+        };
+        self.clock.push((record, told));
+    }
+
+    /// Takes in a version; nothing if it was known already.
+    fn note_object(
+        &mut self,
+        record: usize,
+        at: Micros,
+        stream: &str,
+        verb: Verb,
+        object: &Value,
+    ) -> Option<(ObjectKey, usize)> {
         let key = key_of(object);
         let resource_version = resource_version(object);
-        let stream = self.streams.entry(stream.to_owned()).or_default();
+        let stream = entry(&mut self.streams, stream);
         let blind_since = match verb {
             Verb::Listed if stream.syncs.is_empty() => Some(Micros::ZERO),
             Verb::Listed => stream.blind.last().filter(|blind| blind.end.is_none()).map(|blind| blind.since),
@@ -185,21 +277,17 @@ impl Index {
         if verb == Verb::Listed {
             stream.listed.insert(key.clone());
         }
-        let versions = stream.objects.entry(key).or_default();
-        let known = versions.last().is_some_and(|last| {
+        let number = stream.number(key);
+        let known = stream.objects[number].1.last().is_some_and(|last| {
             !last.gone && last.resource_version.is_some() && last.resource_version == resource_version
         });
         if known && verb != Verb::Deleted {
-            return;
+            return None;
         }
-        versions.push(Version {
-            record,
-            body: record,
-            gone: verb == Verb::Deleted,
-            resource_version,
-            at,
-            blind_since,
-        });
+        let gone = verb == Verb::Deleted;
+        stream.add(number, Version { record, body: record, gone, resource_version, at, blind_since });
+        let (key, versions) = stream.numbered(number);
+        Some((key.clone(), versions.len() - 1))
     }
 
     fn note_synced(&mut self, record: usize, at: Micros, stream: &str) {
@@ -209,19 +297,19 @@ impl Index {
         let Some(blind) = stream.blind.last_mut().filter(|blind| blind.end.is_none()) else { return };
         blind.end = Some((record, at));
         let since = blind.since;
-        for (key, versions) in &mut stream.objects {
-            let Some(last) = versions.last() else { continue };
-            if !last.gone && !listed.contains(key) && last.record < record {
-                let body = last.body;
-                versions.push(Version {
-                    record,
-                    body,
-                    gone: true,
-                    resource_version: None,
-                    at,
-                    blind_since: Some(since),
-                });
-            }
+        let missing: Vec<(usize, usize)> = stream
+            .numbers
+            .iter()
+            .filter(|(key, _)| !listed.contains(*key))
+            .filter_map(|(_, number)| {
+                let last = stream.objects[*number].1.last()?;
+                (!last.gone && last.record < record).then_some((*number, last.body))
+            })
+            .collect();
+        for (number, body) in missing {
+            let version =
+                Version { record, body, gone: true, resource_version: None, at, blind_since: Some(since) };
+            stream.add(number, version);
         }
     }
 
@@ -229,6 +317,14 @@ impl Index {
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
+}
+
+/// The stream of that name, without making a name of it each time.
+fn entry<'s>(streams: &'s mut BTreeMap<String, Stream>, name: &str) -> &'s mut Stream {
+    if !streams.contains_key(name) {
+        streams.insert(name.to_owned(), Stream::default());
+    }
+    streams.get_mut(name).unwrap_or_else(|| unreachable!("it was put in"))
 }
 
 /// Namespace and name of an object.

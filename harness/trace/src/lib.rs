@@ -11,7 +11,6 @@ pub mod jsonl;
 pub mod judge;
 pub mod matching;
 pub mod monitors;
-pub mod quantity;
 mod timeline;
 pub mod view;
 
@@ -22,5 +21,6 @@ pub use history::{
 pub use index::{Blind, ObjectKey, Version};
 pub use interval::Interval;
 pub use judge::{Found, Judge, ScenarioVerdict, StepState, Unresolved, Verdict, judge, judge_step};
+pub use rigor_model::quantity;
 pub use timeline::{CannotLook, Values};
 pub use view::View;

@@ -71,8 +71,8 @@ impl<'a> View<'a> {
     /// The versions of an object that are seen, oldest first.
     pub fn versions(&self, plural: &str, key: &ObjectKey) -> &'a [Version] {
         self.stream(plural)
-            .and_then(|stream| stream.objects.get(key))
-            .map_or(&[], |all| self.seen_versions(all))
+            .and_then(|stream| stream.object(key))
+            .map_or(&[], |(_, all)| self.seen_versions(all))
     }
 
     pub(crate) fn seen_versions<'v>(&self, versions: &'v [Version]) -> &'v [Version] {
@@ -158,6 +158,34 @@ impl<'a> View<'a> {
         Interval::new(since, record.at)
     }
 
+    /// The versions of a node's lease that renewed it, as far as they are seen, oldest first.
+    pub(crate) fn renewals(&self, key: &ObjectKey) -> impl DoubleEndedIterator<Item = &'a Version> + use<'a> {
+        let versions = self.versions("leases", key);
+        let renewals = self.history.index().renewals.get(key).map_or(&[][..], Vec::as_slice);
+        renewals.iter().filter_map(move |place| versions.get(*place))
+    }
+
+    /// Records of requests that are seen, by number.
+    pub(crate) fn request_numbers(&self) -> &'a [usize] {
+        self.seen(&self.history.index().requests)
+    }
+
+    /// Records of a board's console lines that are seen, by number.
+    pub(crate) fn console_numbers(&self, board: &str) -> &'a [usize] {
+        let lines = self.history.index().console.get(board).map_or(&[][..], Vec::as_slice);
+        self.seen(lines)
+    }
+
+    /// Whether a record is seen.
+    pub(crate) fn sees(&self, record: usize) -> bool {
+        record < self.end
+    }
+
+    /// A record.
+    pub(crate) fn record(&self, number: usize) -> &'a Record {
+        &self.history.records()[number]
+    }
+
     /// The records of a step's ends that are seen.
     pub(crate) fn step(&self, index: usize) -> StepMarks {
         let marks = self.history.index().steps.get(&index).copied().unwrap_or_default();
@@ -166,16 +194,15 @@ impl<'a> View<'a> {
     }
 
     /// Requests that are seen, oldest first.
-    pub fn requests(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
+    pub fn requests(&self) -> impl DoubleEndedIterator<Item = &'a Record> + use<'a> {
         let records = self.history.records();
-        self.seen(&self.history.index().requests).iter().map(move |record| &records[*record])
+        self.request_numbers().iter().map(move |record| &records[*record])
     }
 
     /// A board's console lines that are seen, oldest first.
     pub fn console(&self, board: &str) -> impl Iterator<Item = &'a Record> + use<'a> {
         let records = self.history.records();
-        let lines = self.history.index().console.get(board).map_or(&[][..], Vec::as_slice);
-        self.seen(lines).iter().map(move |record| &records[*record])
+        self.console_numbers(board).iter().map(move |record| &records[*record])
     }
 
     /// Acts on the rig and kubectl runs that are seen, oldest first.
@@ -230,7 +257,13 @@ impl<'a> View<'a> {
             let (since, end) = (since.max(from), end.min(until));
             up = up.saturating_sub(end.since(since));
         };
-        for record in self.records().iter().skip_while(|record| record.at + Duration::from_secs(600) < from) {
+        let index = self.history.index();
+        let records = self.history.records();
+        let (acts, serving) = (self.seen(&index.acts), self.seen(&index.serving));
+        let faults = self.injected().map(|fault| fault.record);
+        let mut numbers: Vec<usize> = acts.iter().chain(serving).copied().chain(faults).collect();
+        numbers.sort_unstable();
+        for record in numbers.into_iter().map(|number| &records[number]) {
             if let Fact::ControlPlane { act, begun } = &record.fact {
                 match act {
                     ControlPlaneAct::Stop | ControlPlaneAct::Kill => {
@@ -288,18 +321,9 @@ impl<'a> View<'a> {
 
     /// The server's clock less the trial's, in microseconds: not below the first, not above the second.
     fn clock_offset(&self) -> Option<(i64, i64)> {
-        let dated = self.requests().filter_map(|record| {
-            let Fact::Request { sent, date: Some(date), .. } = &record.fact else { return None };
-            let second = jiff::fmt::rfc2822::parse(date).ok()?.timestamp().as_microsecond();
-            Some((second - signed(record.at), second + 999_999 - signed(*sent)))
-        });
-        // Answers that contradict each other mean that the clock was set: the newest counts.
-        let told = dated.fold(None, |known: Option<(i64, i64)>, next| match known {
-            Some((low, high)) if low.max(next.0) <= high.min(next.1) => {
-                Some((low.max(next.0), high.min(next.1)))
-            }
-            Some(_) | None => Some(next),
-        });
+        let clock = &self.history.index().clock;
+        let told =
+            clock[..clock.partition_point(|(record, _)| *record < self.end)].last().map(|(_, told)| *told);
         let wall = match &self.history.index().wall {
             Some(wall) => wall.parse::<Timestamp>().ok()?.as_microsecond(),
             None => VIRTUAL_EPOCH.parse::<Timestamp>().ok()?.as_microsecond(),
@@ -312,8 +336,4 @@ impl<'a> View<'a> {
             None => Some((wall - 1_000_000, wall + 1_000_000)),
         }
     }
-}
-
-fn signed(at: Micros) -> i64 {
-    i64::try_from(at.0).unwrap_or(i64::MAX)
 }

@@ -7,6 +7,7 @@ use super::{
     Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
     Scale, Target, User,
 };
+use crate::cel;
 use crate::kinds::{KIND_NAMES, ObjectKind};
 use crate::mistake::suggestion;
 use crate::pattern;
@@ -46,6 +47,7 @@ static ANSWER_SHAPE: Shape = Shape::new(
             "The status code, or a list of them.",
         ),
         Field::optional("match", FieldType::Pattern, "What the body has to look like."),
+        Field::optional("cel", FieldType::Text, "What has to hold of `answer` and `status`, in CEL."),
     ],
 );
 
@@ -391,7 +393,11 @@ fn answer(context: &mut Context<'_, '_>, node: &Node) -> Option<Answer> {
         Some(node) => Some(pattern(context, node)?),
         None => None,
     };
-    Some(Answer { status, body })
+    let cel = match fields.get("cel") {
+        Some(node) => Some(context.cel(node, &[cel::ANSWER, cel::STATUS])?),
+        None => None,
+    };
+    Some(Answer { status, body, cel })
 }
 
 /// A pattern that may hold names.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::cel::Cel;
 use crate::constants::Constants;
 use crate::expr::{Instant, Length};
 use crate::kinds::ObjectKind;
@@ -64,6 +65,8 @@ pub struct Answer {
     pub status: Vec<u16>,
     /// What the body has to look like.
     pub body: Option<Pattern>,
+    /// What has to hold of body and status.
+    pub cel: Option<Cel>,
 }
 
 impl Answer {

@@ -8,10 +8,12 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::act::User;
+use crate::cel::Cel;
 use crate::expr::{Instant, Length};
 use crate::kinds::ObjectKind;
 use crate::path::Path;
 use crate::pattern::{Count, Pattern};
+use crate::template::{self, MissingName};
 
 /// Which objects are looked at.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +55,47 @@ pub enum Subject {
     },
     /// Requests of the scenario, as occurrences.
     Requests(RequestFilter),
+    /// Lines of a container's log, as occurrences.
+    Log(LogFilter),
+}
+
+/// Which lines of which log are looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogFilter {
+    /// The pod.
+    pub pod: String,
+    /// The container; the pod's only one if absent.
+    pub container: Option<String>,
+    /// Where the pod is; the trial's own namespace if absent.
+    pub namespace: Option<String>,
+    /// The log of the container's run before this one.
+    pub previous: bool,
+    /// A regular expression.
+    pub matches: String,
+}
+
+impl LogFilter {
+    /// The path by which the API server gives the log.
+    ///
+    /// # Errors
+    /// [`MissingName`] for the first name without a value.
+    pub fn path(&self, values: &BTreeMap<String, Value>, trial: &str) -> Result<String, MissingName> {
+        let namespace = match &self.namespace {
+            Some(namespace) => template::fill_text(namespace, values)?,
+            None => trial.to_owned(),
+        };
+        let pod = template::fill_text(&self.pod, values)?;
+        let mut path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/log");
+        let mut mark = '?';
+        if let Some(container) = &self.container {
+            path += &format!("{mark}container={}", template::fill_text(container, values)?);
+            mark = '&';
+        }
+        if self.previous {
+            path += &format!("{mark}previous=true");
+        }
+        Ok(path)
+    }
 }
 
 /// Which requests are looked at.
@@ -68,6 +111,8 @@ pub struct RequestFilter {
     pub status: Option<u16>,
     /// What the answer looks like.
     pub body: Option<Pattern>,
+    /// What holds of the answer.
+    pub cel: Option<Cel>,
 }
 
 /// What is to be so, or not.
@@ -77,6 +122,8 @@ pub struct Observation {
     pub subject: Subject,
     /// What objects must look like; that they are there is enough if absent.
     pub pattern: Option<Pattern>,
+    /// What must hold of objects besides.
+    pub cel: Option<Cel>,
     /// How many; if absent at least one, and all where names are given.
     pub count: Option<Count>,
 }
@@ -86,7 +133,7 @@ impl Observation {
     pub fn is_occurrence(&self) -> bool {
         match &self.subject {
             Subject::Objects(selector) => selector.kind.kind == "Event",
-            Subject::Console { .. } | Subject::Requests(_) => true,
+            Subject::Console { .. } | Subject::Requests(_) | Subject::Log(_) => true,
         }
     }
 }
@@ -164,17 +211,55 @@ pub struct Order {
     pub names: Vec<String>,
 }
 
-/// Values of one object become names.
+/// Values become names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
-    /// Which object; exactly one.
-    pub of: Selector,
-    /// What it must look like.
-    pub pattern: Option<Pattern>,
-    /// Names, and where their values stand.
-    pub fields: Vec<(String, Path)>,
+    /// Where they are found.
+    pub from: CaptureFrom,
     /// How long to wait for it.
     pub within: Length,
+}
+
+/// Where captured values are found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CaptureFrom {
+    /// In an object.
+    Object {
+        /// Which object; exactly one.
+        of: Selector,
+        /// What it must look like.
+        pattern: Option<Pattern>,
+        /// What must hold of it besides.
+        cel: Option<Cel>,
+        /// Names, and where their values stand.
+        fields: Vec<(String, Path)>,
+    },
+    /// In the answer to the last such request.
+    Answer {
+        /// Which request.
+        request: RequestFilter,
+        /// Names, and where in the answer their values stand.
+        fields: Vec<(String, Path)>,
+    },
+    /// In the first such line: what the named groups of its expression matched.
+    Line {
+        /// A console or a log.
+        of: Subject,
+        /// The names of the groups.
+        groups: Vec<String>,
+    },
+}
+
+impl Capture {
+    /// The names that it gives.
+    pub fn names(&self) -> Vec<&str> {
+        match &self.from {
+            CaptureFrom::Object { fields, .. } | CaptureFrom::Answer { fields, .. } => {
+                fields.iter().map(|(name, _)| name.as_str()).collect()
+            }
+            CaptureFrom::Line { groups, .. } => groups.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 impl fmt::Display for Selector {

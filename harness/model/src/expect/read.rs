@@ -1,25 +1,37 @@
 //! Reading of expectations.
 
 use super::{
-    Always, Capture, Expect, ExpectWindow, NamespaceScope, Never, Observation, Order, RequestFilter,
-    Selector, Span, Subject, Unchanged,
+    Always, Capture, CaptureFrom, Expect, ExpectWindow, LogFilter, NamespaceScope, Never, Observation, Order,
+    RequestFilter, Selector, Span, Subject, Unchanged,
 };
 use crate::act::api::{kind, pattern, templated, text, user};
 use crate::act::rig::board;
+use crate::cel::{ANSWER, Cel, OBJECT, STATUS};
 use crate::constants::Constant;
 use crate::expr::{Instant, Length, RESERVED};
-use crate::kinds::{KIND_NAMES, LEASE_NAMESPACE};
-use crate::pattern::{self, Pattern};
+use crate::kinds::{KIND_NAMES, LEASE_NAMESPACE, ObjectKind};
+use crate::path::Path;
+use crate::pattern::{self, CountWords, Pattern};
 use crate::reader::{Fields, word};
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::{Context, is_instant_name};
+use crate::template;
 use crate::yaml::{Kind, Node};
 
 static SELECTOR: Shape = Shape::new(
     "of",
     "Which objects are looked at.",
     &[
-        Field::required("kind", FieldType::Word(KIND_NAMES), "Their kind."),
+        Field::required("kind", FieldType::WordOrText(KIND_NAMES), "Their kind."),
+        Field::optional(
+            "apiVersion",
+            FieldType::Text,
+            "For a kind that is not known by its name alone: its group and version.",
+        )
+        .such_as("example.com/v1"),
+        Field::optional("plural", FieldType::Text, "For such a kind: its name in paths.").such_as("widgets"),
+        Field::optional("namespaced", FieldType::Flag, "For such a kind: whether it has namespaces.")
+            .usually("true"),
         Field::optional("name", FieldType::Text, "The name of one."),
         Field::optional(
             "names",
@@ -46,6 +58,22 @@ static CONSOLE: Shape = Shape::new(
     ],
 );
 
+static LOG: Shape = Shape::new(
+    "log",
+    "Lines of a container's log, which is asked for while the expectation is pending.",
+    &[
+        Field::required("pod", FieldType::Text, "The pod."),
+        Field::optional(
+            "container",
+            FieldType::Text,
+            "The container; it may be left out where the pod has only one.",
+        ),
+        Field::optional("namespace", FieldType::Text, "Where the pod is; the trial's namespace if left out."),
+        Field::optional("previous", FieldType::Flag, "true: the log of the container's run before this one."),
+        Field::required("matches", FieldType::Text, "A regular expression that is found in the line."),
+    ],
+);
+
 static REQUESTS: Shape = Shape::new(
     "request",
     "Requests that this scenario made.",
@@ -55,18 +83,22 @@ static REQUESTS: Shape = Shape::new(
         Field::optional("user", FieldType::Text, "The identity."),
         Field::optional("status", FieldType::Whole { min: 0, max: 599 }, "The status code; 0: no answer."),
         Field::optional("match", FieldType::Pattern, "What the answer looks like."),
+        Field::optional("cel", FieldType::Text, "What holds of `answer` and `status`, in CEL."),
     ],
 );
 
-const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+pub(crate) const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 const OF: Field = Field::optional("of", FieldType::Shape(&SELECTOR), "Which objects are looked at.");
 const OF_CONSOLE: Field =
     Field::optional("console", FieldType::Shape(&CONSOLE), "Lines of a board's console.");
 const OF_REQUESTS: Field =
     Field::optional("request", FieldType::Shape(&REQUESTS), "Requests that this scenario made.");
+const OF_LOG: Field = Field::optional("log", FieldType::Shape(&LOG), "Lines of a container's log.");
+const CEL: Field = Field::optional("cel", FieldType::Text, "What must hold of `object`, in CEL.");
 const MATCH: Field = Field::optional("match", FieldType::Pattern, "What they must look like.");
-const COUNT: Field = Field::optional("count", FieldType::Count, "How many: a number, comparisons, or all.");
+const COUNT: Field =
+    Field::optional("count", FieldType::Count, "How many: a number, comparisons, all, any or none.");
 const ABSENT: Field = Field::optional("absent", FieldType::Flag, "true: none at all.");
 const FROM: Field =
     Field::optional("from", FieldType::Instant, "Where the window opens.").usually("begin").such_as("outage");
@@ -81,7 +113,9 @@ pub(crate) static EXPECT: Shape = Shape::new(
         OF,
         OF_CONSOLE,
         OF_REQUESTS,
+        OF_LOG,
         MATCH,
+        CEL,
         COUNT,
         ABSENT,
         FROM,
@@ -94,21 +128,21 @@ pub(crate) static EXPECT: Shape = Shape::new(
         ),
     ],
 )
-.exactly_one(&[&["of", "console", "request"]])
+.exactly_one(&[&["of", "console", "request", "log"]])
 .at_most_one(&[&["count", "absent"], &["within", "between"], &["from", "between"]]);
 
 pub(crate) static NEVER: Shape = Shape::new(
     "never",
     "It is not so at any time in the window.",
-    &[OF, OF_CONSOLE, OF_REQUESTS, MATCH, COUNT, ABSENT, FROM, FOR, UNTIL],
+    &[OF, OF_CONSOLE, OF_REQUESTS, OF_LOG, MATCH, CEL, COUNT, ABSENT, FROM, FOR, UNTIL],
 )
-.exactly_one(&[&["of", "console", "request"], &["for", "until"]])
+.exactly_one(&[&["of", "console", "request", "log"], &["for", "until"]])
 .at_most_one(&[&["count", "absent"]]);
 
 pub(crate) static ALWAYS: Shape = Shape::new(
     "always",
     "It is so at every time in the window.",
-    &[OF, MATCH, COUNT, ABSENT, FROM, FOR, UNTIL],
+    &[OF, MATCH, CEL, COUNT, ABSENT, FROM, FOR, UNTIL],
 )
 .exactly_one(&[&["of"], &["for", "until"]])
 .at_most_one(&[&["count", "absent"]]);
@@ -128,18 +162,31 @@ pub(crate) static UNCHANGED: Shape = Shape::new(
 
 pub(crate) static CAPTURE: Shape = Shape::new(
     "capture",
-    "Values of one object become names.",
+    "Values of an object, of an answer or of a line become names.",
     &[
-        Field::required("of", FieldType::Shape(&SELECTOR), "Which object; exactly one."),
+        Field::optional("of", FieldType::Shape(&SELECTOR), "Which object; exactly one."),
+        Field::optional(
+            "console",
+            FieldType::Shape(&CONSOLE),
+            "The first such line since the last act; the named groups of `matches` are the names.",
+        ),
+        Field::optional("log", FieldType::Shape(&LOG), "The first such line, likewise."),
+        Field::optional(
+            "request",
+            FieldType::Shape(&REQUESTS),
+            "The last such request; paths lead into its answer.",
+        ),
         MATCH,
-        Field::required(
+        CEL,
+        Field::optional(
             "fields",
             FieldType::Mapping(&FieldType::Text),
             "Names, and the paths of their values.",
         ),
         Field::optional("within", FieldType::Duration, "How long to wait for it.").usually("10s"),
     ],
-);
+)
+.exactly_one(&[&["of", "console", "log", "request"]]);
 
 /// The window of an expectation that states none, and of a capture.
 fn default_within() -> Length {
@@ -230,34 +277,137 @@ pub(crate) fn order(context: &mut Context<'_, '_>, node: &Node) -> Option<Order>
 
 pub(crate) fn capture(context: &mut Context<'_, '_>, node: &Node) -> Option<Capture> {
     let fields = context.reader.open(node, &CAPTURE)?;
-    let of = selector(context, fields.get("of")?);
-    let pattern = match fields.get("match") {
-        Some(node) => Some(pattern(context, node)?),
-        None => None,
+    let within = match fields.get("within") {
+        Some(node) => context.length(node),
+        None => Some(default_within()),
     };
-    let names = fields.get("fields")?;
+    let beside = [("match", fields.get("match")), ("cel", fields.get("cel"))];
+    if fields.get("of").is_none()
+        && let Some((key, Some(node))) = beside.into_iter().find(|(_, node)| node.is_some())
+    {
+        context.reader.wrong(
+            &node.span,
+            format!("`{key}` belongs to `of`"),
+            "console and log lines have `matches`; requests have a `match` and a `cel` of their own",
+        );
+        return None;
+    }
+    let from = if let Some(of) = fields.get("of") {
+        let of = selector(context, of);
+        let (pattern, cel) = conditions(context, &fields)?;
+        let fields = captured(context, node, &fields)?;
+        CaptureFrom::Object { of: of?, pattern, cel, fields }
+    } else if let Some(request) = fields.get("request") {
+        let request = requests(context, request);
+        let fields = captured(context, node, &fields)?;
+        CaptureFrom::Answer { request: request?, fields }
+    } else {
+        let (of, lines) = match (fields.get("console"), fields.get("log")) {
+            (Some(lines), _) => (console(context, lines)?, lines),
+            (None, lines) => (Subject::Log(log(context, lines?)?), lines?),
+        };
+        if let Some(fields) = fields.get("fields") {
+            context.reader.wrong(
+                &fields.span,
+                "what is captured of a line are the named groups of its expression",
+                "leave `fields` out and write for example matches: 'ip=(?<ip>[0-9.]+)'",
+            );
+            return None;
+        }
+        let groups = groups(context, lines.get("matches")?)?;
+        CaptureFrom::Line { of, groups }
+    };
+    Some(Capture { from, within: within? })
+}
+
+/// The names that a capture gives, with the paths of their values.
+fn captured(context: &mut Context<'_, '_>, node: &Node, fields: &Fields<'_>) -> Option<Vec<(String, Path)>> {
+    let Some(names) = fields.get("fields") else {
+        context.reader.wrong(&node.span, "nothing to capture", "add `fields: {uid: metadata.uid}`");
+        return None;
+    };
     let entries = context.reader.map(names);
     if entries.is_empty() {
         context.reader.wrong(&names.span, "nothing to capture", "write {uid: metadata.uid}");
     }
     let mut paths = Vec::new();
     for entry in entries {
-        if !is_instant_name(&entry.key) || context.is_board(&entry.key) {
-            context.reader.wrong(
-                &entry.key_span,
-                format!("`{}` cannot be a captured value's name", entry.key),
-                "use letters and digits, beginning with a small letter, and no board's name",
-            );
-        }
+        check_captured(context, &entry.key_span, &entry.key);
         if let Some(path) = context.reader.path(&entry.value) {
             paths.push((entry.key.clone(), path));
         }
     }
-    let within = match fields.get("within") {
-        Some(node) => context.length(node)?,
-        None => default_within(),
+    Some(paths)
+}
+
+/// Notes a name that cannot be a captured value's.
+fn check_captured(context: &mut Context<'_, '_>, span: &std::ops::Range<usize>, name: &str) {
+    if !is_instant_name(name) || context.is_board(name) || [OBJECT, ANSWER, STATUS].contains(&name) {
+        context.reader.wrong(
+            span,
+            format!("`{name}` cannot be a captured value's name"),
+            "use letters and digits, beginning with a small letter; no board's name, and none of object, answer, status",
+        );
+    }
+}
+
+/// The named groups of an expression.
+fn groups(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<String>> {
+    // What is filled in later has no groups of its own.
+    let mut text = node.as_text()?.to_owned();
+    for name in template::names(&text.clone()) {
+        text = text.replace(&format!("${{{name}}}"), "x");
+    }
+    let expression = regex::Regex::new(&text).ok()?;
+    let names: Vec<String> = expression.capture_names().flatten().map(str::to_owned).collect();
+    if names.is_empty() {
+        context.reader.wrong(
+            &node.span,
+            "the expression has no named group, so there is nothing to capture",
+            "write for example 'ip=(?<ip>[0-9.]+)'",
+        );
+        return None;
+    }
+    for name in &names {
+        check_captured(context, &node.span, name);
+    }
+    Some(names)
+}
+
+/// `match` and `cel` about objects.
+fn conditions(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<(Option<Pattern>, Option<Cel>)> {
+    let pattern = match fields.get("match") {
+        Some(node) => Some(pattern(context, node)?),
+        None => None,
     };
-    Some(Capture { of: of?, pattern, fields: paths, within })
+    let cel = match fields.get("cel") {
+        Some(node) => Some(context.cel(node, &[OBJECT])?),
+        None => None,
+    };
+    Some((pattern, cel))
+}
+
+fn console(context: &mut Context<'_, '_>, node: &Node) -> Option<Subject> {
+    let console = context.reader.open(node, &CONSOLE)?;
+    let board = board(context, console.get("board")?);
+    let matches = context.reader.regex(console.get("matches")?);
+    Some(Subject::Console { board: board?, matches: matches? })
+}
+
+fn log(context: &mut Context<'_, '_>, node: &Node) -> Option<LogFilter> {
+    let fields = context.reader.open(node, &LOG)?;
+    let pod = text(context, fields.get("pod")?);
+    let matches = context.reader.regex(fields.get("matches")?);
+    let container = fields.get("container").map(|node| text(context, node));
+    let namespace = fields.get("namespace").map(|node| text(context, node));
+    let previous = fields.get("previous").map(|node| context.reader.flag(node));
+    Some(LogFilter {
+        pod: pod?,
+        container: container.map_or(Some(None), |read| read.map(Some))?,
+        namespace: namespace.map_or(Some(None), |read| read.map(Some))?,
+        previous: previous.map_or(Some(false), |read| read)?,
+        matches: matches?,
+    })
 }
 
 fn observation(context: &mut Context<'_, '_>, fields: &Fields<'_>, occurrences: bool) -> Option<Observation> {
@@ -266,40 +416,42 @@ fn observation(context: &mut Context<'_, '_>, fields: &Fields<'_>, occurrences: 
     } else if !occurrences {
         return None;
     } else if let Some(node) = fields.get("console") {
-        let console = context.reader.open(node, &CONSOLE)?;
-        let board = board(context, console.get("board")?);
-        let matches = context.reader.regex(console.get("matches")?);
-        Subject::Console { board: board?, matches: matches? }
+        console(context, node)?
+    } else if let Some(node) = fields.get("log") {
+        Subject::Log(log(context, node)?)
     } else {
         Subject::Requests(requests(context, fields.get("request")?)?)
     };
-    let pattern = match (fields.get("match"), &subject) {
-        (Some(node), Subject::Objects(_)) => Some(pattern(context, node)?),
-        (Some(node), Subject::Console { .. } | Subject::Requests(_)) => {
-            context.reader.wrong(
-                &node.span,
-                "match belongs to `of`",
-                "console lines have `matches`; requests have a `match` of their own",
-            );
-            return None;
+    if !matches!(subject, Subject::Objects(_)) {
+        for (key, node) in [("match", fields.get("match")), ("cel", fields.get("cel"))] {
+            if let Some(node) = node {
+                context.reader.wrong(
+                    &node.span,
+                    format!("{key} belongs to `of`"),
+                    "console and log lines have `matches`; requests have a `match` and a `cel` of their own",
+                );
+                return None;
+            }
         }
-        (None, _) => None,
-    };
+    }
+    let (pattern, cel) = conditions(context, fields)?;
     let count = match (fields.get("count"), fields.get("absent")) {
         (Some(node), _) => {
-            let all = matches!(&subject, Subject::Objects(selector) if selector.kind.kind != "Event");
-            Some(pattern::read_count(context.reader, node, all)?)
+            let objects = matches!(&subject, Subject::Objects(selector) if selector.kind.kind != "Event");
+            let words = if objects { CountWords::Objects } else { CountWords::Occurrences };
+            Some(pattern::read_count(context.reader, node, words)?)
         }
         (None, Some(node)) => context.reader.flag(node)?.then(|| pattern::Count::exactly(0)),
         (None, None) => None,
     };
-    Some(Observation { subject, pattern, count })
+    Some(Observation { subject, pattern, cel, count })
 }
 
 fn requests(context: &mut Context<'_, '_>, node: &Node) -> Option<RequestFilter> {
     let fields = context.reader.open(node, &REQUESTS)?;
     let path: Option<Option<Pattern>> = fields.get("path").map(|node| pattern(context, node));
     let body: Option<Option<Pattern>> = fields.get("match").map(|node| pattern(context, node));
+    let cel: Option<Option<Cel>> = fields.get("cel").map(|node| context.cel(node, &[ANSWER, STATUS]));
     Some(RequestFilter {
         method: fields
             .get("method")
@@ -312,12 +464,13 @@ fn requests(context: &mut Context<'_, '_>, node: &Node) -> Option<RequestFilter>
             .and_then(|node| context.reader.whole(node, 0..=599))
             .and_then(|code| u16::try_from(code).ok()),
         body: body.map_or(Some(None), |read| read.map(Some))?,
+        cel: cel.map_or(Some(None), |read| read.map(Some))?,
     })
 }
 
 fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Selector> {
     let fields = context.reader.open(node, &SELECTOR)?;
-    let kind = kind(context, fields.get("kind")?)?;
+    let kind = selected_kind(context, &fields)?;
     let names = match (fields.get("name"), fields.get("names")) {
         (Some(node), _) => Some(vec![text(context, node)?]),
         (None, Some(node)) => {
@@ -369,6 +522,69 @@ fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Selector> {
         }
     }
     Some(Selector { kind, names, namespace, labels, fields: wanted })
+}
+
+/// A kind by its name, or by apiVersion and plural besides.
+fn selected_kind(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<&'static ObjectKind> {
+    let (named, version, plural, namespaced) =
+        (fields.get("kind")?, fields.get("apiVersion"), fields.get("plural"), fields.get("namespaced"));
+    let (version, plural) = match (version, plural) {
+        (Some(version), Some(plural)) => (version, plural),
+        (None, None) if namespaced.is_none() => return kind(context, named),
+        (Some(version), None) => {
+            // What is known by its name may say its apiVersion.
+            let known = named.as_text().and_then(ObjectKind::named);
+            if let Some(known) = known.filter(|known| version.as_text() == Some(known.api_version)) {
+                return Some(known);
+            }
+            context.reader.wrong(
+                &version.span,
+                "a kind of another apiVersion needs its plural, too",
+                "add for example plural: widgets",
+            );
+            return None;
+        }
+        (None, Some(node)) => {
+            context.reader.wrong(
+                &node.span,
+                "a plural without its apiVersion",
+                "add for example apiVersion: example.com/v1",
+            );
+            return None;
+        }
+        (None, None) => {
+            let span = namespaced.map_or(named.span.clone(), |node| node.span.clone());
+            context.reader.wrong(
+                &span,
+                "this belongs to kinds of your own",
+                "add apiVersion and plural, or leave it out",
+            );
+            return None;
+        }
+    };
+    let name = context.reader.text(named);
+    let api_version = context.reader.text(version);
+    let plural_name = context.reader.text(plural);
+    let namespaced = match namespaced {
+        Some(node) => context.reader.flag(node),
+        None => Some(true),
+    };
+    let (name, api_version, plural_name) = (name?, api_version?, plural_name?);
+    let word = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    };
+    if !word(&plural_name) {
+        context.reader.wrong(
+            &plural.span,
+            format!("`{plural_name}` is no plural"),
+            "write the name in paths: widgets",
+        );
+        return None;
+    }
+    match ObjectKind::named(&name).filter(|known| known.api_version == api_version) {
+        Some(known) => Some(known),
+        None => Some(ObjectKind::own(&name, &api_version, &plural_name, namespaced?)),
+    }
 }
 
 fn from(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<Instant> {

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use crate::constants::{Constant, Constants};
 use crate::path::Path;
+use crate::template;
 
 pub use parse::{ExprError, parse};
 
 /// Words of the language that cannot name a step.
-pub const RESERVED: [&str; 9] =
-    ["start", "begin", "serving", "lastRenewal", "stamp", "mark", "max", "min", "now"];
+pub const RESERVED: [&str; 10] =
+    ["start", "begin", "serving", "lastRenewal", "stamp", "mark", "request", "max", "min", "now"];
 
 /// Either type of expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +58,13 @@ pub enum Instant {
         name: String,
         /// To what.
         subject: Option<String>,
+    },
+    /// The last request of that kind that the scenario made, from sending to answer.
+    Request {
+        /// In capitals.
+        method: String,
+        /// The path; without a query it stands for any, and `*` for one part.
+        path: String,
     },
     /// Later by a length.
     Plus(Box<Instant>, Length),
@@ -118,7 +126,8 @@ impl Instant {
             | Instant::Serving
             | Instant::LastRenewal { .. }
             | Instant::Stamp { .. }
-            | Instant::Mark { .. } => vec![self],
+            | Instant::Mark { .. }
+            | Instant::Request { .. } => vec![self],
         }
     }
 
@@ -134,6 +143,7 @@ impl Instant {
                 | Instant::Serving
                 | Instant::LastRenewal { before: None, .. }
                 | Instant::Mark { .. }
+                | Instant::Request { .. }
                 | Instant::Plus(..)
                 | Instant::Minus(..)
                 | Instant::Latest(_)
@@ -154,10 +164,37 @@ impl Instant {
                 | Instant::Serving
                 | Instant::Stamp { .. }
                 | Instant::Mark { .. }
+                | Instant::Request { .. }
                 | Instant::Plus(..)
                 | Instant::Minus(..)
                 | Instant::Latest(_)
                 | Instant::Earliest(_) => None,
+            })
+            .collect()
+    }
+
+    /// The names in `${…}` that it refers to: captured values.
+    pub fn value_names(&self) -> Vec<&str> {
+        self.bases()
+            .into_iter()
+            .flat_map(|base| match base {
+                Instant::LastRenewal { node, before } => {
+                    let before = before.as_ref().map(|before| before.value_names()).unwrap_or_default();
+                    template::names(node).into_iter().chain(before).collect()
+                }
+                Instant::Mark { subject: Some(text), .. } | Instant::Request { path: text, .. } => {
+                    template::names(text)
+                }
+                Instant::Named(_)
+                | Instant::Start
+                | Instant::Begin
+                | Instant::Serving
+                | Instant::Stamp { .. }
+                | Instant::Mark { subject: None, .. }
+                | Instant::Plus(..)
+                | Instant::Minus(..)
+                | Instant::Latest(_)
+                | Instant::Earliest(_) => Vec::new(),
             })
             .collect()
     }
@@ -175,6 +212,7 @@ impl fmt::Display for Instant {
             Instant::Stamp { name, path } => write!(f, "stamp({name}, {path})"),
             Instant::Mark { name, subject: None } => write!(f, "mark({name})"),
             Instant::Mark { name, subject: Some(subject) } => write!(f, "mark({name}, {subject})"),
+            Instant::Request { method, path } => write!(f, "request({method}, {path})"),
             Instant::Plus(from, length) => write!(f, "{from} + {}", Operand(length)),
             Instant::Minus(from, length) => write!(f, "{from} - {}", Operand(length)),
             Instant::Latest(all) => list(f, "max", all),
@@ -209,6 +247,20 @@ impl fmt::Display for Operand<'_> {
             | Length::Times(..)
             | Length::Longest(_)
             | Length::Shortest(_) => write!(f, "{}", self.0),
+        }
+    }
+}
+
+/// Whether a request's path is meant by one in an expression: there a query may be left out, and `*` stands
+/// for one part.
+pub fn is_path_of(wanted: &str, path: &str) -> bool {
+    let path = if wanted.contains('?') { path } else { path.split('?').next().unwrap_or_default() };
+    let (mut wanted, mut parts) = (wanted.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), parts.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(part)) if wanted == "*" || wanted == part => {}
+            (_, _) => return false,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use super::{Expr, Instant, Length};
 use crate::constants::Constant;
+use crate::expect::read::METHODS;
 use crate::path::Path;
 
 /// Nesting of parentheses and functions that is accepted.
@@ -187,7 +188,7 @@ impl<'a> Parser<'a> {
             "start" => return Ok(Expr::Instant(Instant::Start)),
             "begin" => return Ok(Expr::Instant(Instant::Begin)),
             "serving" => return Ok(Expr::Instant(Instant::Serving)),
-            "lastRenewal" | "stamp" | "mark" | "max" | "min" => {
+            "lastRenewal" | "stamp" | "mark" | "request" | "max" | "min" => {
                 return Err(self.wrong(
                     begin..self.at,
                     format!("`{name}` needs arguments"),
@@ -272,13 +273,45 @@ impl<'a> Parser<'a> {
                 self.close(begin)?;
                 Ok(Expr::Instant(Instant::Mark { name, subject }))
             }
+            "request" => self.request(begin),
             "max" | "min" => self.extreme(function, begin),
             other => {
-                let known = ["lastRenewal", "stamp", "mark", "max", "min"];
+                let known = ["lastRenewal", "stamp", "mark", "request", "max", "min"];
                 let remedy = crate::mistake::suggestion(other, &known);
                 Err(self.wrong(begin..begin + other.len(), format!("there is no function `{other}`"), remedy))
             }
         }
+    }
+
+    /// `request(METHOD, path)`.
+    fn request(&mut self, begin: usize) -> Result<Expr, ExprError> {
+        let method_begin = self.skip_spaces();
+        let method = self.word("request")?;
+        if !METHODS.contains(&method.as_str()) {
+            return Err(self.wrong(
+                method_begin..self.at,
+                format!("`{method}` is no method"),
+                crate::mistake::suggestion(&method, METHODS),
+            ));
+        }
+        if !self.comma() {
+            return Err(self.wrong(
+                begin..self.at,
+                "request needs a path",
+                format!("write {}", usage("request")),
+            ));
+        }
+        let path_begin = self.skip_spaces();
+        let path = self.raw_path().to_owned();
+        if !path.starts_with(['/', '$']) || path.contains(char::is_whitespace) {
+            return Err(self.wrong(
+                path_begin..self.at,
+                format!("`{path}` is no path of a request"),
+                format!("write {}", usage("request")),
+            ));
+        }
+        self.close(begin)?;
+        Ok(Expr::Instant(Instant::Request { method, path }))
     }
 
     fn extreme(&mut self, function: &str, begin: usize) -> Result<Expr, ExprError> {
@@ -311,7 +344,8 @@ impl<'a> Parser<'a> {
     /// A name such as a board's, a mark's or a step's.
     fn word(&mut self, function: &str) -> Result<String, ExprError> {
         let begin = self.skip_spaces();
-        let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        // A captured value's name stands as `${name}`.
+        let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '$' | '{' | '}'));
         if word.is_empty() {
             return Err(self.wrong(
                 begin..self.at,
@@ -390,6 +424,7 @@ fn usage(function: &str) -> &'static str {
         "lastRenewal" => "lastRenewal(a) or lastRenewal(a, outage)",
         "stamp" => "stamp(tainted, spec.taints[effect=NoExecute].timeAdded)",
         "mark" => "mark(heartbeats-stopped, hollow-1)",
+        "request" => "request(POST, /api/v1/namespaces/default/pods)",
         _ => "max(x, y) or min(x, y)",
     }
 }
@@ -431,6 +466,12 @@ mod tests {
         check("2 * (checkPeriod - slack)", "length 2 * (checkPeriod - slack)");
         check("min(1s, 2s)", "length min(1s, 2s)");
         check("mark(heartbeats-stopped, hollow-1)", "instant mark(heartbeats-stopped, hollow-1)");
+        check(
+            "request( POST , /api/v1/namespaces/*/pods?x=1 )+1s",
+            "instant request(POST, /api/v1/namespaces/*/pods?x=1) + 1s",
+        );
+        check("lastRenewal(${node}) + 1s", "instant lastRenewal(${node}) + 1s");
+        check("mark(stopped, ${node})", "instant mark(stopped, ${node})");
         check("1m30s", "length 1m30s");
         check("begin + 1s - 2s", "instant begin + 1s - 2s");
     }
@@ -462,6 +503,10 @@ mod tests {
             "99999999999 * 1s",
             "+ 5s",
             "stamp(x, a)",
+            "request(FETCH, /api)",
+            "request(GET)",
+            "request(GET, api)",
+            "request(GET, /a b)",
         ] {
             let error = parse(text, Some(NAMES)).expect_err(text);
             gallery += &format!(

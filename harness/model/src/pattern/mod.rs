@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::template::{self, MissingName};
 
-pub(crate) use read::{read, read_count};
+pub(crate) use read::{CountWords, read, read_count};
 pub(crate) use schema::schema;
 
 /// What a value is to look like.
@@ -49,6 +49,8 @@ pub enum Operator {
     All(Box<Pattern>),
     /// `$none`: no element of the list.
     NoneOf(Box<Pattern>),
+    /// `$byKey`: the elements of a list are found by the text (or number) under this key, and then matched.
+    ByKey(String, Vec<(String, Pattern)>),
     /// `$count`: as many elements.
     Count(Count),
     /// `$oneOf`: one of these patterns.
@@ -156,7 +158,7 @@ impl Count {
 }
 
 /// The operators by name, for messages and documents.
-pub const OPERATORS: [&str; 15] = [
+pub const OPERATORS: [&str; 16] = [
     "$is",
     "$regex",
     "$eq",
@@ -169,6 +171,7 @@ pub const OPERATORS: [&str; 15] = [
     "$any",
     "$all",
     "$none",
+    "$byKey",
     "$count",
     "$oneOf",
     "$not",
@@ -226,6 +229,10 @@ impl Operator {
             | Operator::All(pattern)
             | Operator::NoneOf(pattern)
             | Operator::Not(pattern) => pattern.names(),
+            Operator::ByKey(_, elements) => elements
+                .iter()
+                .flat_map(|(value, pattern)| template::names(value).into_iter().chain(pattern.names()))
+                .collect(),
             Operator::OneOf(ways) => ways.iter().flat_map(Pattern::names).collect(),
         }
     }
@@ -250,6 +257,13 @@ impl Operator {
             Operator::All(pattern) => Operator::All(boxed(pattern)?),
             Operator::NoneOf(pattern) => Operator::NoneOf(boxed(pattern)?),
             Operator::Not(pattern) => Operator::Not(boxed(pattern)?),
+            Operator::ByKey(key, elements) => Operator::ByKey(
+                key.clone(),
+                elements
+                    .iter()
+                    .map(|(value, pattern)| Ok((template::fill_text(value, values)?, pattern.fill(values)?)))
+                    .collect::<Result<_, MissingName>>()?,
+            ),
             Operator::OneOf(ways) => Operator::OneOf(fill_all(ways, values)?),
         })
     }

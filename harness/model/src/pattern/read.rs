@@ -104,7 +104,8 @@ fn read_operator(reader: &mut Reader<'_>, entry: &Entry, parent: Option<&str>) -
         "$any" => Operator::Any(Box::new(read(reader, value, parent)?)),
         "$all" => Operator::All(Box::new(read(reader, value, parent)?)),
         "$none" => Operator::NoneOf(Box::new(read(reader, value, parent)?)),
-        "$count" => Operator::Count(read_count(reader, value, false)?),
+        "$byKey" => read_by_key(reader, value)?,
+        "$count" => Operator::Count(read_count(reader, value, CountWords::None)?),
         "$oneOf" => {
             let ways = reader.list(value);
             if ways.is_empty() {
@@ -128,6 +129,36 @@ fn read_operator(reader: &mut Reader<'_>, entry: &Entry, parent: Option<&str>) -
             return None;
         }
     })
+}
+
+/// `{type: {Ready: {status: "True"}}}`: the key by which elements are told apart, and what each is like.
+fn read_by_key(reader: &mut Reader<'_>, node: &Node) -> Option<Operator> {
+    let [entry] = reader.map(node) else {
+        reader.wrong(
+            &node.span,
+            "$byKey takes one key by which the elements are told apart",
+            "write {$byKey: {type: {Ready: {status: \"True\"}}}}",
+        );
+        return None;
+    };
+    let elements = reader.map(&entry.value);
+    if elements.is_empty() {
+        reader.wrong(
+            &entry.value.span,
+            "no element is named",
+            "write {$byKey: {type: {Ready: {status: \"True\"}}}}",
+        );
+        return None;
+    }
+    let read_element = |reader: &mut Reader<'_>, element: &Entry| {
+        if entry.key == "type" {
+            strings::check_condition(reader, &element.value);
+        }
+        Some((element.key.clone(), read(reader, &element.value, None)?))
+    };
+    let elements: Vec<Option<(String, Pattern)>> =
+        elements.iter().map(|element| read_element(reader, element)).collect();
+    Some(Operator::ByKey(entry.key.clone(), elements.into_iter().collect::<Option<_>>()?))
 }
 
 fn read_scalar(reader: &mut Reader<'_>, node: &Node) -> Option<Value> {
@@ -166,14 +197,27 @@ fn read_quantity(reader: &mut Reader<'_>, node: &Node) -> Option<Vec<(Comparison
     Some(all)
 }
 
-/// Reads a count: a number, comparisons of a number, or (where `all` may stand) the word.
-pub(crate) fn read_count(reader: &mut Reader<'_>, node: &Node, all: bool) -> Option<Count> {
+/// Which words may stand for a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CountWords {
+    /// No word.
+    None,
+    /// `any` and `none`.
+    Occurrences,
+    /// `any`, `none` and `all`.
+    Objects,
+}
+
+/// Reads a count: a number, comparisons of a number, or one of the words that may stand here.
+pub(crate) fn read_count(reader: &mut Reader<'_>, node: &Node, words: CountWords) -> Option<Count> {
     match &node.kind {
         Kind::Number(number) => match number.as_u64() {
             Some(number) => Some(Count::exactly(number)),
-            None => wrong_count(reader, node, all),
+            None => wrong_count(reader, node, words),
         },
-        Kind::Text(text) if all && text == "all" => Some(Count::All),
+        Kind::Text(text) if words == CountWords::Objects && text == "all" => Some(Count::All),
+        Kind::Text(text) if words != CountWords::None && text == "any" => Some(Count::at_least(1)),
+        Kind::Text(text) if words != CountWords::None && text == "none" => Some(Count::exactly(0)),
         Kind::Map(entries) if !entries.is_empty() => {
             let mut conditions = Vec::new();
             for entry in entries {
@@ -183,19 +227,23 @@ pub(crate) fn read_count(reader: &mut Reader<'_>, node: &Node, all: bool) -> Opt
                 };
                 match (Comparison::named(&entry.key), number) {
                     (Some(comparison), Some(number)) => conditions.push((comparison, number)),
-                    (_, _) => return wrong_count(reader, node, all),
+                    (_, _) => return wrong_count(reader, node, words),
                 }
             }
             Some(Count::Compared(conditions))
         }
         Kind::Null | Kind::Bool(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
-            wrong_count(reader, node, all)
+            wrong_count(reader, node, words)
         }
     }
 }
 
-fn wrong_count(reader: &mut Reader<'_>, node: &Node, all: bool) -> Option<Count> {
-    let remedy = if all { "write 3, {$ge: 2} or all" } else { "write 3 or {$ge: 2}" };
+fn wrong_count(reader: &mut Reader<'_>, node: &Node, words: CountWords) -> Option<Count> {
+    let remedy = match words {
+        CountWords::None => "write 3 or {$ge: 2}",
+        CountWords::Occurrences => "write 3, {$ge: 2}, any or none",
+        CountWords::Objects => "write 3, {$ge: 2}, all, any or none",
+    };
     reader.wrong(&node.span, format!("{} is no count", node.describe()), remedy);
     None
 }

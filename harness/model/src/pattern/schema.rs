@@ -25,6 +25,11 @@ pub(crate) fn schema() -> Value {
                 "$any" => (itself.clone(), "A list with at least one element that matches."),
                 "$all" => (itself.clone(), "A list of which every element matches."),
                 "$none" => (itself.clone(), "A list of which no element matches; absent counts as empty."),
+                "$byKey" => (
+                    json!({"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties":
+                        {"type": "object", "minProperties": 1, "additionalProperties": itself}}),
+                    "Elements of a list found by a key: {type: {Ready: {status: \"True\"}}}.",
+                ),
                 "$count" => (count_schema(false), "A list (or mapping) of that length; absent: 0."),
                 "$oneOf" => (json!({"type": "array", "minItems": 1, "items": itself}), "One of these."),
                 "$not" => (itself.clone(), "Not this."),
@@ -42,6 +47,6 @@ pub(crate) fn schema() -> Value {
         "patternProperties": {format!("^\\$(?!(?:{known})$)[A-Za-z]"): false},
         "additionalProperties": itself,
         "items": itself,
-        "errorMessage": "no operator of that name, or nothing to match: known are $is, $regex, $eq, $ne, $gt, $ge, $lt, $le, $quantity, $any, $all, $none, $count, $oneOf, $not",
+        "errorMessage": "no operator of that name, or nothing to match: known are $is, $regex, $eq, $ne, $gt, $ge, $lt, $le, $quantity, $any, $all, $none, $byKey, $count, $oneOf, $not",
     })
 }

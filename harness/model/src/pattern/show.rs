@@ -56,6 +56,13 @@ impl fmt::Display for Operator {
             Operator::Any(pattern) => write!(f, "$any: {pattern}"),
             Operator::All(pattern) => write!(f, "$all: {pattern}"),
             Operator::NoneOf(pattern) => write!(f, "$none: {pattern}"),
+            Operator::ByKey(key, elements) => {
+                write!(f, "$byKey: {{{key}: {{")?;
+                for (index, (value, pattern)) in elements.iter().enumerate() {
+                    write!(f, "{}{value}: {pattern}", if index > 0 { ", " } else { "" })?;
+                }
+                f.write_str("}}")
+            }
             Operator::Count(count) => write!(f, "$count: {count}"),
             Operator::OneOf(ways) => write!(f, "$oneOf: {}", Pattern::List(ways.clone())),
             Operator::Not(pattern) => write!(f, "$not: {pattern}"),

@@ -6,10 +6,12 @@ mod unroll;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::cel::Cel;
 use crate::expect::read::is_reserved;
 use crate::expr::{Expr, Instant, Length};
 use crate::mistake::{Mistake, place, suggestion};
 use crate::reader::Reader;
+use crate::template;
 use crate::verbs::{Action, Class, Verb};
 use crate::yaml::{self, Kind, Node};
 
@@ -159,7 +161,7 @@ impl<'s> Context<'_, 's> {
         }
         let action = action?;
         if let Action::Capture(capture) = &action {
-            self.scope.values.extend(capture.fields.iter().map(|(name, _)| name.clone()));
+            self.scope.values.extend(capture.names().into_iter().map(str::to_owned));
         }
         if self.scope.observe && verb.class() == Class::Act {
             self.reader.wrong(
@@ -201,9 +203,10 @@ impl<'s> Context<'_, 's> {
             Expr::Instant(instant) => instant,
             Expr::Length(length) => Instant::Plus(Box::new(Instant::Begin), length),
         };
-        for name in instant.nodes() {
+        for name in instant.nodes().into_iter().filter(|name| template::names(name).is_empty()) {
             self.check_node(&node.span, name);
         }
+        self.check_names(&node.span, &instant.value_names());
         Some(instant)
     }
 
@@ -237,6 +240,19 @@ impl<'s> Context<'_, 's> {
             return None;
         }
         Some(expr)
+    }
+
+    /// A condition in CEL about `roots`.
+    pub fn cel(&mut self, node: &Node, roots: &[&str]) -> Option<Cel> {
+        let text = self.reader.text(node)?;
+        match Cel::parse(&text, roots, self.scope.values.iter().map(String::as_str)) {
+            Ok(cel) => Some(cel),
+            Err(mistake) => {
+                let span = self.reader.inside(node, &text, &mistake.span);
+                self.reader.wrong(&span, mistake.message, mistake.remedy);
+                None
+            }
+        }
     }
 
     /// Notes names in `${…}` that nothing fills in.

@@ -11,7 +11,7 @@ use crate::report::{TrialReport, save_evidence};
 use jiff::Timestamp;
 use rigor_model::expr::Instant;
 use rigor_model::{Action, Class, Constants, Faults, Outcome, Rig, Scenario, Section, Step};
-use rigor_rigs::{Infra, World};
+use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
 use rigor_trace::{Fact, History, Phase, jsonl};
@@ -217,13 +217,19 @@ fn take(stage: &mut Stage<'_>, judge: &Judge<'_>, index: usize, step: &Step) -> 
             let values = judge.values(index, stage.world.history());
             stage.perform(action, &values)?;
         }
-        (_, Class::Expectation) => {
-            while let StepState::Pending { until } =
-                judge.step(index, stage.world.history(), stage.world.now())
-            {
-                stage.wait(until)?;
+        (_, Class::Expectation) => loop {
+            if let Some(path) = judge.log_to_ask(index, stage.world.history(), stage.world.now()) {
+                stage.world.request(ApiRequest::new("GET", path, None));
             }
-        }
+            match judge.step(index, stage.world.history(), stage.world.now()) {
+                StepState::Pending { until } => {
+                    let now = stage.world.now();
+                    let again = judge.log_again(index, stage.world.history(), now);
+                    stage.wait(again.map_or(until, |again| again.min(until)))?;
+                }
+                StepState::Settled(_) => break,
+            }
+        },
     }
     stage.name(step);
     stage.world.record(Fact::Step { index, phase: Phase::End });

@@ -1,6 +1,6 @@
 //! Acts are judged too: what the server answered must be what the step allows.
 
-use rigor_model::act::{Api, Kubectl};
+use rigor_model::act::{Answer, Api, Kubectl};
 use rigor_model::pattern::{Operator, Pattern};
 use rigor_model::template;
 use rigor_model::{Action, Outcome};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Bench, StepState, Verdict};
 use crate::history::{Fact, Record};
-use crate::matching::Matcher;
+use crate::matching::{Difference, Matcher};
 
 impl Bench<'_, '_> {
     /// Pending until the step has ended; then what its facts say.
@@ -66,7 +66,6 @@ impl Bench<'_, '_> {
             let text = format!("{}\n  the request was not made", self.sentence());
             return Verdict::because(Outcome::InfraError, text);
         }
-        let body = api.answer.body.as_ref();
         for record in facts {
             let Fact::Request { method, path, status, response, error, .. } = &record.fact else { continue };
             let place = format!("{}\n  {method} {path} at {}", self.sentence(), record.at);
@@ -83,9 +82,7 @@ impl Bench<'_, '_> {
                     format!("{place} was answered {status}, not {wanted}: {}", said(response.as_ref()));
                 return Verdict::because(Outcome::Fail, text);
             }
-            if let Some(pattern) = body
-                && let Some(difference) = self.difference(pattern, response.as_ref())
-            {
+            if let Some(difference) = self.answer_difference(&api.answer, *status, response.as_ref()) {
                 let text = format!("{place} was answered {status}, but {difference}");
                 return Verdict::because(Outcome::Fail, text);
             }
@@ -161,6 +158,18 @@ impl Bench<'_, '_> {
         self.difference(&pattern, Some(&Value::String(text.to_owned())))
     }
 
+    /// Where an answer is not as the step says.
+    fn answer_difference(&self, answer: &Answer, status: u16, body: Option<&Value>) -> Option<String> {
+        if answer.body.is_none() && answer.cel.is_none() {
+            return None;
+        }
+        let values = self.judge.values(self.index, self.history);
+        match Matcher::with(answer.body.as_ref(), answer.cel.as_ref(), &values) {
+            Ok(matcher) => first_of(&matcher?.answer_differences(status, body)),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
     /// Where a value is not as a pattern says.
     fn difference(&self, pattern: &Pattern, value: Option<&Value>) -> Option<String> {
         let values = self.judge.values(self.index, self.history);
@@ -172,15 +181,19 @@ impl Bench<'_, '_> {
             Ok(matcher) => matcher,
             Err(error) => return Some(error.to_string()),
         };
-        let found = matcher.differences(value);
-        let first = found.first()?;
-        let at = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
-        Some(format!("{at}expected {}, found {}", first.expected, first.found))
+        first_of(&matcher.differences(value))
     }
 }
 
+/// The first of several differences.
+fn first_of(found: &[Difference]) -> Option<String> {
+    let first = found.first()?;
+    let at = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
+    Some(format!("{at}expected {}, found {}", first.expected, first.found))
+}
+
 /// What an answer says, in few words.
-fn said(response: Option<&Value>) -> String {
+pub(super) fn said(response: Option<&Value>) -> String {
     let text = match response {
         Some(Value::Object(object)) if object.contains_key("message") => {
             object["message"].as_str().unwrap_or_default().to_owned()

@@ -1,10 +1,9 @@
-//! `expect`: it becomes so inside the window. `order` and `capture` as well.
+//! `expect`: it becomes so inside the window; and `order`.
 
 use rigor_model::Outcome;
-use rigor_model::expect::{Capture, Expect, ExpectWindow, Order};
+use rigor_model::expect::{Expect, ExpectWindow, Order};
 use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
-use serde_json::Value;
 
 use super::edges::{self, Edge};
 use super::gaps::BLIND_PATIENCE;
@@ -13,8 +12,7 @@ use super::{Bench, StepState, Unresolved, Verdict};
 use crate::history::{Fact, Micros};
 use crate::index::resource_version;
 use crate::interval::Interval;
-use crate::matching::Matcher;
-use crate::timeline::{Change, Look, Occurrence, Selection, occurrences, states};
+use crate::timeline::{Change, Look, Occurrence};
 
 /// A window with its edges resolved.
 #[derive(Debug, Clone, Copy)]
@@ -29,12 +27,12 @@ struct Edges {
 
 impl Bench<'_, '_> {
     pub(super) fn expect(&self, expect: &Expect) -> StepState {
-        let values = self.judge.values(self.index, self.history);
-        let look = match Look::new(&expect.what, &self.view, &values) {
-            Ok(look) => look,
+        let watch = match self.watch(&expect.what) {
+            Ok(watch) => watch,
             Err(error) => return self.cannot_tell(&Unresolved::new(error.to_string())),
         };
-        let edges = match self.edges(&expect.window, &look) {
+        let look = &watch.look;
+        let edges = match self.edges(&expect.window, look) {
             Ok(edges) => edges,
             Err(why) => return self.cannot_tell(&why),
         };
@@ -43,18 +41,29 @@ impl Bench<'_, '_> {
             not_before: edges.not_before,
             not_after: edges.not_after,
         };
-        match &look {
-            Look::State { selection, matcher, count, .. } => {
-                let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
-                self.expect_state(&look, &changes, edges, window)
-            }
-            Look::Occurrences { of, count } => {
-                let all = occurrences(&self.view, of);
+        let state = match look {
+            Look::State { .. } => self.expect_state(look, &watch.changes(&self.view), edges, window),
+            Look::Occurrences { count, .. } => {
+                let all = watch.occurrences(&self.view);
                 match count {
-                    Some(count) => self.expect_count(&look, &all, count, edges, window),
-                    None => self.expect_occurrence(&look, &all, edges, window),
+                    Some(count) => self.expect_count(look, &all, count, edges, window),
+                    None => self.expect_occurrence(look, &all, edges, window),
                 }
             }
+        };
+        // That nothing is so proves nothing if it could not be told.
+        let of_absence = expect.what.count.as_ref().is_some_and(|count| count.holds(0, 0));
+        if of_absence { self.unless_broken(look, state, window) } else { state }
+    }
+
+    /// A pass that rests on a condition's not holding is none if the condition could not be evaluated.
+    pub(super) fn unless_broken(&self, look: &Look, state: StepState, window: Window<'_>) -> StepState {
+        match (&state, look.broken()) {
+            (StepState::Settled(verdict), Some(why)) if verdict.outcome == Outcome::Pass => {
+                let why = format!("the condition cannot be evaluated, so nothing can be said: {why}");
+                StepState::Settled(Verdict::because(Outcome::Fail, self.explain(window, &why)))
+            }
+            (StepState::Settled(_) | StepState::Pending { .. }, _) => state,
         }
     }
 
@@ -157,7 +166,7 @@ impl Bench<'_, '_> {
 
     /// It was not found: pending until the window is past, and then a failure unless something stood in the way.
     fn not_yet(&self, look: &Look, edges: Edges, window: Window<'_>) -> StepState {
-        if let Err(until) = self.known_until(edges.not_after) {
+        if let Err(until) = self.known_of(look, edges.not_after) {
             return StepState::Pending { until };
         }
         if self.is_blind_now(look) && !self.ended {
@@ -167,6 +176,9 @@ impl Bench<'_, '_> {
             }
         }
         let from = edges.from.earliest;
+        if let Some(why) = self.unread(look, from) {
+            return StepState::Settled(Verdict::because(Outcome::Fail, self.explain(window, &why)));
+        }
         let doubt = self
             .blind_spot(look, from, edges.not_after.latest)
             .or_else(|| self.stalled(from, edges.not_after.latest));
@@ -187,7 +199,7 @@ impl Bench<'_, '_> {
         edges: Edges,
         window: Window<'_>,
     ) -> StepState {
-        if let Err(until) = self.known_until(edges.not_after) {
+        if let Err(until) = self.known_of(look, edges.not_after) {
             // More than enough cannot become right again, but at least so many can be settled at once.
             let so_far = counted(all, edges.not_before.unwrap_or(edges.from), edges.not_after);
             if edges.not_before.is_none() && only_grows_true(count) && count.holds(so_far.0, so_far.0) {
@@ -197,11 +209,22 @@ impl Bench<'_, '_> {
         }
         let opens = edges.not_before.unwrap_or(edges.from);
         let (certain, possible) = counted(all, opens, edges.not_after);
+        if let Some(why) = self.unread(look, opens.earliest).filter(|_| !count.holds(0, 0)) {
+            return StepState::Settled(Verdict::because(Outcome::Fail, self.explain(window, &why)));
+        }
         if let Some(why) = self.blind_spot(look, opens.earliest, edges.not_after.latest) {
             return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)));
         }
         let right: Vec<u64> = (certain..=possible).filter(|number| count.holds(*number, *number)).collect();
         if right.is_empty() {
+            // More of them may have been held up with the harness; fewer cannot.
+            let more = (possible + 1..=possible + MOST_MISSING).any(|number| count.holds(number, number));
+            if let Some(stall) = self.stalled(opens.earliest, edges.not_after.latest).filter(|_| more) {
+                return StepState::Settled(Verdict::because(
+                    Outcome::Undecided,
+                    self.explain(window, &stall),
+                ));
+            }
             let text = self.miscounted(look, all, count, (certain, possible), opens, edges.not_after, window);
             let failure = Verdict::because(Outcome::Fail, text);
             // So many at least must come, whatever happens; an exact number need not be kept.
@@ -275,59 +298,10 @@ impl Bench<'_, '_> {
         let Fact::Object { object, .. } = &self.history.records()[record?].fact else { return None };
         resource_version(object)
     }
-
-    pub(super) fn capture(&self, capture: &Capture) -> StepState {
-        let values = self.judge.values(self.index, self.history);
-        let prepared = Selection::new(&capture.of, &self.view, &values).and_then(|selection| {
-            let matcher =
-                capture.pattern.as_ref().map(|pattern| -> Result<Matcher, crate::timeline::CannotLook> {
-                    Ok(Matcher::new(&pattern.fill(&values)?)?)
-                });
-            Ok((selection, matcher.transpose()?))
-        });
-        let (selection, matcher) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => return self.cannot_tell(&Unresolved::new(error.to_string())),
-        };
-        let found: Vec<(&Value, Interval, usize)> = selection
-            .objects(&self.view)
-            .into_iter()
-            .filter_map(|(_, versions)| versions.last())
-            .filter(|version| !version.gone)
-            .map(|version| (self.view.object(version), self.view.interval(version), version.record))
-            .filter(|(object, _, _)| {
-                selection.selects(object)
-                    && matcher.as_ref().is_none_or(|matcher| matcher.matches(Some(object)))
-            })
-            .collect();
-        let within = capture.within.resolve(&self.constants);
-        let until = self.late_edge(Interval::exactly(self.begin + within), within).latest;
-        let what = match found.as_slice() {
-            [(object, when, record)] => {
-                let values =
-                    capture.fields.iter().map(|(name, path)| Some((name.clone(), path.get(object)?.clone())));
-                if let Some(captured) = values.collect::<Option<_>>() {
-                    let verdict = Verdict { captured, ..Verdict::pass() };
-                    return StepState::Settled(verdict.with_found(*when, Some(*record)));
-                }
-                let missing: Vec<String> = capture
-                    .fields
-                    .iter()
-                    .filter(|(_, path)| path.get(object).is_none())
-                    .map(|(_, path)| path.to_string())
-                    .collect();
-                format!("the object has nothing at {}", missing.join(", "))
-            }
-            [] => "there is no such object".to_owned(),
-            several => format!("{} objects are like that; a capture takes exactly one", several.len()),
-        };
-        if self.view.now() < until && !self.ended {
-            return StepState::Pending { until };
-        }
-        let text = format!("{}\n  at {until}: {what}", self.sentence());
-        StepState::Settled(Verdict::because(Outcome::Fail, text))
-    }
 }
+
+/// How many occurrences may be missing for a stall of the harness to excuse it.
+const MOST_MISSING: u64 = 10_000;
 
 /// Occurrences that are certainly inside, and those that may be.
 fn counted(all: &[Occurrence], opens: Interval, closes: Interval) -> (u64, u64) {

@@ -86,7 +86,8 @@ impl<'h> Bench<'h, '_> {
             | Instant::Serving
             | Instant::LastRenewal { .. }
             | Instant::Stamp { .. }
-            | Instant::Mark { .. } => Ok(Duration::ZERO),
+            | Instant::Mark { .. }
+            | Instant::Request { .. } => Ok(Duration::ZERO),
         }
     }
 

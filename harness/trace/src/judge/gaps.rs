@@ -9,12 +9,14 @@ use super::Bench;
 use crate::history::Micros;
 use crate::index::{Blind, ObjectKey, Version};
 use crate::interval::Interval;
-use crate::matching::projection;
-use crate::timeline::Look;
+use crate::timeline::{Look, Source};
 
 impl Bench<'_, '_> {
     /// Why nothing certain can be said about the look in a stretch of time, if so.
     pub(super) fn blind_spot(&self, look: &Look, from: Micros, until: Micros) -> Option<String> {
+        if let Look::Occurrences { of: Source::Log { path, .. }, .. } = look {
+            return self.unread_log(path, from);
+        }
         let selection = look.selection()?;
         let plural = selection.stream;
         if !self.view.synced(plural) && self.view.stream(plural).is_none() {
@@ -79,8 +81,7 @@ impl Bench<'_, '_> {
                 if was["metadata"]["uid"] != is["metadata"]["uid"] {
                     return false;
                 }
-                let Some(pattern) = look.pattern().0 else { return true };
-                let (was, is) = (projection(pattern, Some(was)), projection(pattern, Some(is)));
+                let (Some(was), Some(is)) = (look.projected(was), look.projected(is)) else { return true };
                 // What changed is a change with an interval of its own; what did not change is settled
                 // if it was too short to go and come back, or carries the time of its last change.
                 was != is || short || has_transition(&was)

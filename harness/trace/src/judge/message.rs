@@ -8,20 +8,20 @@ use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
 
 use super::Bench;
-use crate::history::{Fact, Phase, Record, link_words};
-use crate::index::Version;
+use crate::history::{Fact, Micros, Phase, Record, link_words};
 use crate::interval::Interval;
 use crate::matching::Difference;
-use crate::timeline::{Look, Occurrence, Source, occurrences};
+use crate::timeline::{Look, Occurrence};
 
 /// How many differences of the closest object are told.
-const TOLD: usize = 4;
+pub(super) const TOLD: usize = 4;
 
 /// A window with its edges resolved, told only when there is something to tell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Window<'i> {
     Expect { window: &'i ExpectWindow, not_before: Option<Interval>, not_after: Interval },
     Span { span: &'i Span, from: Interval, until: Interval },
+    Capture { until: Micros },
 }
 
 impl<'i> Window<'i> {
@@ -33,6 +33,7 @@ impl<'i> Window<'i> {
                 vec![not_before, not_after]
             }
             Window::Span { span, .. } => vec![&span.from, &span.until],
+            Window::Capture { .. } => Vec::new(),
         }
     }
 
@@ -50,6 +51,7 @@ impl<'i> Window<'i> {
                 let lower = not_before.map(|edge| format!("not before {edge}   = {lower}"));
                 lower.into_iter().chain([format!("not after  {not_after}   = {upper}")]).collect()
             }
+            Window::Capture { until } => vec![format!("not after  {until}")],
             Window::Span { span, from, until } => {
                 vec![format!("from  {from}   = {}", span.from), format!("until {until}   = {}", span.until)]
             }
@@ -132,18 +134,24 @@ impl Bench<'_, '_> {
     ) -> String {
         let head = format!("{}{}", self.sentence(), window.lines(self));
         match look {
-            Look::State { selection, .. } => match self.closest(look, from, until) {
-                Some((version, differences)) => {
-                    let when = self.view.interval(version);
-                    let what = self.described(version.record);
-                    format!(
-                        "{head}\n  it never came; closest was {what}, at {when}, which differs:{}{}",
-                        listed(&differences),
-                        evidence(Some(version.record))
-                    )
+            Look::State { selection, count, .. } => {
+                let numbers = self.numbers(look, count.as_ref(), until);
+                match self.closest(look, from, until) {
+                    Some((version, differences)) => {
+                        let when = self.view.interval(version);
+                        let what = self.described(version.record);
+                        format!(
+                            "{head}\n  it never came{numbers}; closest was {what}, at {when}, which differs:{}{}",
+                            listed(&differences),
+                            evidence(Some(version.record))
+                        )
+                    }
+                    None if numbers.is_empty() => {
+                        format!("{head}\n  it never came: no {} of that selection was there", selection.kind)
+                    }
+                    None => format!("{head}\n  it never came{numbers}"),
                 }
-                None => format!("{head}\n  it never came: no {} of that selection was there", selection.kind),
-            },
+            }
             Look::Occurrences { of, .. } => format!("{head}\n  it never came{}", self.near_misses(of, from)),
         }
     }
@@ -186,97 +194,7 @@ impl Bench<'_, '_> {
         text
     }
 
-    /// The version of a selected object, inside the window if there is one, with the fewest differences.
-    fn closest(&self, look: &Look, from: Interval, until: Interval) -> Option<(&Version, Vec<Difference>)> {
-        let selection = look.selection()?;
-        let matcher = look.pattern().1?;
-        let mut best: Option<(usize, &Version, Vec<Difference>)> = None;
-        for (_, versions) in selection.objects(&self.view) {
-            for (position, version) in versions.iter().enumerate() {
-                let object = self.view.object(version);
-                let over =
-                    versions.get(position + 1).is_some_and(|next| self.view.interval(next).is_before(from));
-                if version.gone
-                    || over
-                    || until.is_before(self.view.interval(version))
-                    || !selection.selects(object)
-                {
-                    continue;
-                }
-                let differences = matcher.differences(Some(object));
-                // The newest of equally close ones says most.
-                if best.as_ref().is_none_or(|(least, ..)| differences.len() <= *least) {
-                    best = Some((differences.len(), version, differences));
-                }
-            }
-        }
-        best.map(|(_, version, differences)| (version, differences))
-    }
-
-    fn differences(&self, look: &Look, record: usize) -> Vec<Difference> {
-        let Fact::Object { object, .. } = &self.history.records()[record].fact else { return Vec::new() };
-        look.pattern().1.map(|matcher| matcher.differences(Some(object))).unwrap_or_default()
-    }
-
-    /// Things of the kind that happened but did not match.
-    fn near_misses(&self, of: &Source, from: Interval) -> String {
-        match of {
-            Source::Events { selection, .. } => {
-                let any = Source::Events { selection: selection.clone(), matcher: None, pattern: None };
-                let look = Look::Occurrences { of: of.clone(), count: None };
-                let closest = occurrences(&self.view, &any)
-                    .into_iter()
-                    .filter(|occurrence| !occurrence.when.is_before(from))
-                    .map(|occurrence| (self.differences(&look, occurrence.record), occurrence))
-                    .min_by_key(|(differences, _)| differences.len());
-                match closest {
-                    Some((differences, occurrence)) => format!(
-                        "; closest was {}, at {}, which differs:{}{}",
-                        self.described(occurrence.record),
-                        occurrence.when,
-                        listed(&differences),
-                        evidence(Some(occurrence.record))
-                    ),
-                    None => "; there was no Event at all in that time".to_owned(),
-                }
-            }
-            Source::Console { board, .. } => {
-                let lines: Vec<String> = self
-                    .view
-                    .console(board)
-                    .filter(|record| record.at >= from.earliest)
-                    .filter_map(|record| {
-                        let Fact::Console { line, .. } = &record.fact else { return None };
-                        Some(format!("\n    {} {line}", record.at))
-                    })
-                    .collect();
-                if lines.is_empty() {
-                    return format!("; the console of {board} was silent in that time");
-                }
-                format!(
-                    "; the console's last lines in that time:{}",
-                    lines[lines.len().saturating_sub(TOLD)..].concat()
-                )
-            }
-            Source::Requests { .. } => {
-                let made: Vec<String> = self
-                    .view
-                    .requests()
-                    .filter(|record| record.at >= from.earliest)
-                    .map(|record| format!("\n    {} {}", record.at, describe(record)))
-                    .collect();
-                if made.is_empty() {
-                    return "; no request was made in that time".to_owned();
-                }
-                format!(
-                    "; the last requests in that time:{}",
-                    made[made.len().saturating_sub(TOLD)..].concat()
-                )
-            }
-        }
-    }
-
-    fn described(&self, record: usize) -> String {
+    pub(super) fn described(&self, record: usize) -> String {
         describe(&self.history.records()[record])
     }
 }
@@ -339,7 +257,7 @@ pub(crate) fn describe(record: &Record) -> String {
     }
 }
 
-fn listed(differences: &[Difference]) -> String {
+pub(super) fn listed(differences: &[Difference]) -> String {
     let mut text: String = differences
         .iter()
         .take(TOLD)
@@ -354,7 +272,7 @@ fn listed(differences: &[Difference]) -> String {
     text
 }
 
-fn evidence(record: Option<usize>) -> String {
+pub(super) fn evidence(record: Option<usize>) -> String {
     match record {
         Some(record) => format!("\n  evidence: events.jsonl, seq {record}"),
         None => String::new(),

@@ -5,19 +5,24 @@
 //! judged over what was recorded up to its end.
 
 mod acts;
+mod capture;
 mod concern;
 mod edges;
 mod expect;
 mod faults;
 mod gaps;
+mod logs;
 mod message;
+mod nearest;
 mod resolve;
 mod span;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
+use rigor_model::expect::Observation;
 use rigor_model::expr::Instant;
 use rigor_model::{Action, Class, Constants, Margins, Outcome, Scenario, Section, Step};
 use serde_json::Value;
@@ -25,7 +30,7 @@ use serde_json::Value;
 use crate::history::{History, Micros};
 use crate::interval::Interval;
 use crate::monitors::{self, Violation};
-use crate::timeline::Values;
+use crate::timeline::{CannotLook, FieldWatch, Look, Values, Watch};
 use crate::view::View;
 
 pub use resolve::Unresolved;
@@ -135,12 +140,37 @@ pub fn judge_step(scenario: &Scenario, index: usize, history: &History, now: Mic
 pub struct Judge<'s> {
     scenario: &'s Scenario,
     over: RefCell<BTreeMap<usize, Verdict>>,
+    /// What pending steps have seen so far.
+    watches: RefCell<BTreeMap<usize, Rc<Watch>>>,
+    fields: RefCell<BTreeMap<usize, Rc<FieldWatch>>>,
+    /// When acts that have ended were, by step and name.
+    acts: RefCell<BTreeMap<(usize, String), Shown>>,
 }
+
+/// An instant, and the record that shows it.
+type Shown = (Interval, Option<usize>);
 
 impl<'s> Judge<'s> {
     /// For a trial of that scenario; it must always be asked about the same history.
     pub fn new(scenario: &'s Scenario) -> Judge<'s> {
-        Judge { scenario, over: RefCell::new(BTreeMap::new()) }
+        Judge {
+            scenario,
+            over: RefCell::default(),
+            watches: RefCell::default(),
+            fields: RefCell::default(),
+            acts: RefCell::default(),
+        }
+    }
+
+    fn scenario(&self) -> &'s Scenario {
+        self.scenario
+    }
+
+    /// Remembers what came of a step; what it has seen is not needed any more.
+    fn is_over(&self, index: usize, verdict: &Verdict) {
+        self.over.borrow_mut().insert(index, verdict.clone());
+        self.watches.borrow_mut().remove(&index);
+        self.fields.borrow_mut().remove(&index);
     }
 
     /// How a step stands at `now`.
@@ -159,11 +189,11 @@ impl<'s> Judge<'s> {
                 // The step was ended without being settled: the trial ended, or the runner gave up.
                 let message = format!("{}\n  the recording ends before it was settled", bench.sentence());
                 let verdict = Verdict::because(Outcome::Undecided, message);
-                self.over.borrow_mut().insert(index, verdict.clone());
+                self.is_over(index, &verdict);
                 StepState::Settled(verdict)
             }
             StepState::Settled(verdict) if over => {
-                self.over.borrow_mut().insert(index, verdict.clone());
+                self.is_over(index, &verdict);
                 StepState::Settled(verdict)
             }
             state @ (StepState::Pending { .. } | StepState::Settled(_)) => state,
@@ -265,6 +295,7 @@ impl<'s> Judge<'s> {
             begin,
             // Without marks of steps (a history from elsewhere) nothing more will be recorded.
             ended: marks.end.is_some() || !staged,
+            staged,
         }
     }
 }
@@ -279,9 +310,22 @@ pub(crate) struct Bench<'h, 's> {
     constants: Constants,
     begin: Micros,
     ended: bool,
+    /// Whether the history is that of a trial of this scenario, with marks of its steps.
+    staged: bool,
 }
 
 impl Bench<'_, '_> {
+    /// The look of this step, with what it has seen.
+    fn watch(&self, what: &Observation) -> Result<Rc<Watch>, CannotLook> {
+        if let Some(watch) = self.judge.watches.borrow().get(&self.index) {
+            return Ok(Rc::clone(watch));
+        }
+        let values = self.judge.values(self.index, self.history);
+        let watch = Rc::new(Watch::new(Look::new(what, &self.view, &values)?));
+        self.judge.watches.borrow_mut().insert(self.index, Rc::clone(&watch));
+        Ok(watch)
+    }
+
     fn state(&self) -> StepState {
         match &self.step.action {
             Action::Expect(expect) => self.expect(expect),

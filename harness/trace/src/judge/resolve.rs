@@ -1,8 +1,9 @@
 //! What an instant amounts to in a trial.
 
-use rigor_model::expr::Instant;
+use rigor_model::expr::{Instant, is_path_of};
 use rigor_model::kinds::LEASE_NAMESPACE;
 use rigor_model::path::Path;
+use rigor_model::template;
 use rigor_model::{Action, Class};
 use serde_json::Value;
 
@@ -35,6 +36,7 @@ impl Bench<'_, '_> {
             Instant::LastRenewal { node, before } => self.last_renewal(node, before.as_deref()),
             Instant::Stamp { name, path } => self.stamp(name, path),
             Instant::Mark { name, subject } => self.mark(name, subject.as_deref()),
+            Instant::Request { method, path } => self.request(method, path),
             Instant::Plus(from, length) => Ok(self.resolve(from)?.plus(length.resolve(&self.constants))),
             Instant::Minus(from, length) => Ok(self.resolve(from)?.minus(length.resolve(&self.constants))),
             Instant::Latest(all) => self.extreme(all, Interval::later),
@@ -98,9 +100,20 @@ impl Bench<'_, '_> {
         let (Some(begin), Some(end)) = (marks.begin, marks.end) else {
             return Err(Unresolved::new(format!("`{name}` has not happened yet")));
         };
+        let key = (index, name.to_owned());
+        if let Some(shown) = self.judge.acts.borrow().get(&key) {
+            return Ok(*shown);
+        }
+        let shown = self.shown_by(action, begin, end);
+        self.judge.acts.borrow_mut().insert(key, shown);
+        Ok(shown)
+    }
+
+    /// When an act was, from the facts between its ends.
+    fn shown_by(&self, action: &Action, begin: usize, end: usize) -> (Interval, Option<usize>) {
         let records = self.history.records();
         if let Action::Wait(_) = action {
-            return Ok((Interval::exactly(records[end].at), None));
+            return (Interval::exactly(records[end].at), None);
         }
         let facts = self.facts_of(action, begin, end);
         let whole = Interval::new(records[begin].at, records[end].at);
@@ -109,30 +122,44 @@ impl Bench<'_, '_> {
             .map(|record| self.view.fact_interval(record))
             .reduce(|all, next| Interval::new(all.earliest.min(next.earliest), all.latest.max(next.latest)));
         let last = facts.last().and_then(|record| usize::try_from(record.seq).ok());
-        Ok((hull.unwrap_or(whole), last))
+        (hull.unwrap_or(whole), last)
+    }
+
+    /// A name in an expression: as it stands, or a captured value.
+    fn word(&self, text: &str) -> Result<String, Unresolved> {
+        if template::names(text).is_empty() {
+            return Ok(text.to_owned());
+        }
+        let values = self.judge.values(self.index, self.history);
+        template::fill_text(text, &values).map_err(|error| Unresolved::new(error.to_string()))
+    }
+
+    /// The last request of a kind, from sending to answer.
+    fn request(&self, method: &str, path: &str) -> Result<Interval, Unresolved> {
+        let path = self.word(path)?;
+        let numbers = self.view.request_numbers().iter().rev();
+        let found = numbers.map(|number| self.view.record(*number)).find(|record| {
+            matches!(&record.fact, Fact::Request { method: made, path: to, .. }
+                if made == method && is_path_of(&path, to))
+        });
+        match found {
+            Some(record) => Ok(self.view.fact_interval(record)),
+            None => Err(Unresolved::new(format!("request({method}, {path}) was not made"))),
+        }
     }
 
     /// When the server accepted the last renewal of a node's lease.
     fn last_renewal(&self, node: &str, before: Option<&Instant>) -> Result<Interval, Unresolved> {
         let before = before.map(|instant| self.resolve(instant)).transpose()?;
-        let key = (LEASE_NAMESPACE.to_owned(), self.history.node_of(node).to_owned());
-        let mut last = None;
-        let mut known: Option<&Value> = None;
-        for version in self.view.versions("leases", &key) {
-            if version.gone {
-                known = None;
-                continue;
-            }
-            let renewed = &self.view.object(version)["spec"]["renewTime"];
-            if renewed.is_null() || known == Some(renewed) {
-                continue;
-            }
-            known = Some(renewed);
-            let when = self.view.interval(version);
-            if before.is_none_or(|before| when.earliest <= before.latest) {
-                last = Some(when);
-            }
-        }
+        let node = self.word(node)?;
+        let key = (LEASE_NAMESPACE.to_owned(), self.history.node_of(&node).to_owned());
+        // The newest first: what was accepted before an instant is near the end.
+        let last = self
+            .view
+            .renewals(&key)
+            .rev()
+            .map(|version| self.view.interval(version))
+            .find(|when| before.is_none_or(|before| when.earliest <= before.latest));
         last.ok_or_else(|| {
             Unresolved::new(format!("lastRenewal({node}) cannot be told: no renewal of its lease was seen"))
         })
@@ -142,15 +169,24 @@ impl Bench<'_, '_> {
     fn stamp(&self, name: &str, path: &Path) -> Result<Interval, Unresolved> {
         let (_, record) = self.named(name)?;
         let shown = record.map(|record| &self.history.records()[record].fact);
-        let Some(Fact::Object { stream, object, .. }) = shown else {
-            return Err(Unresolved::new(format!("`{name}` found no object, so it has no stamp")));
+        let (what, body) = match shown {
+            Some(Fact::Object { object, .. }) => ("object", object),
+            Some(Fact::Request { response: Some(body), .. }) => ("answer", body),
+            Some(_) | None => {
+                return Err(Unresolved::new(format!("`{name}` found no object, so it has no stamp")));
+            }
         };
-        let Some(Value::String(text)) = path.get(object) else {
-            return Err(Unresolved::new(format!("the object that `{name}` found has no text at {path}")));
+        let Some(Value::String(text)) = path.get(body) else {
+            return Err(Unresolved::new(format!("the {what} that `{name}` found has no text at {path}")));
         };
         let told = self.view.stamp(text).ok_or_else(|| {
             Unresolved::new(format!("`{text}` at {path} is no time stamp, or the server's clock is unknown"))
         })?;
+        let Some(Fact::Object { stream, object, .. }) = shown else {
+            // An answer shows that the stamp was made before it was sent back.
+            let answered = record.map(|record| Interval::new(Micros::ZERO, self.view.record(record).at));
+            return Ok(answered.and_then(|answered| answered.intersection(told)).unwrap_or(told));
+        };
         // When the stamp was first seen is known better than the second that it tells.
         let versions = self.view.versions(stream, &key_of(object));
         let shows = |version: &&Version| !version.gone && stamped(self.view.object(version), path, text);
@@ -159,6 +195,8 @@ impl Bench<'_, '_> {
     }
 
     fn mark(&self, name: &str, subject: Option<&str>) -> Result<Interval, Unresolved> {
+        let subject = subject.map(|subject| self.word(subject)).transpose()?;
+        let subject = subject.as_deref();
         let found = self.view.marks().filter(|record| {
             matches!(&record.fact, Fact::Mark { name: found, subject: of }
                 if found == name && (subject.is_none() || of.as_deref() == subject))

@@ -1,5 +1,7 @@
 //! `never`, `always` and `unchanged`: over a whole span.
 
+use std::rc::Rc;
+
 use rigor_model::Outcome;
 use rigor_model::expect::{Always, Never, Span, Unchanged};
 
@@ -7,7 +9,7 @@ use super::expect::seconds;
 use super::message::Window;
 use super::{Bench, StepState, Unresolved, Verdict};
 use crate::interval::Interval;
-use crate::timeline::{Change, Look, Selection, field_values, occurrences, states};
+use crate::timeline::{CannotLook, Change, FieldWatch, Look, Selection, Watch};
 
 /// What a stretch of a state means for a span.
 enum Touch {
@@ -18,30 +20,33 @@ enum Touch {
 
 impl Bench<'_, '_> {
     pub(super) fn never(&self, never: &Never) -> StepState {
-        let (look, from, until) = match self.prepared(&never.what, &never.span) {
+        let (watch, from, until) = match self.prepared(&never.what, &never.span) {
             Ok(prepared) => prepared,
             Err(why) => return self.cannot_tell(&why),
         };
+        let look = &watch.look;
         let window = Window::Span { span: &never.span, from, until };
-        let touches: Vec<(Touch, Interval, Option<usize>)> = match &look {
-            Look::State { selection, matcher, count, .. } => {
-                let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
+        let touches: Vec<(Touch, Interval, Option<usize>)> = match look {
+            Look::State { .. } => {
+                let changes = watch.changes(&self.view);
                 stretches(&changes, true)
                     .into_iter()
                     .map(|(onset, end)| (self.touch(onset.when, end, from, until), onset.when, onset.record))
                     .collect()
             }
-            Look::Occurrences { of, count } => {
-                let all = occurrences(&self.view, of);
+            Look::Occurrences { count, .. } => {
+                let all = watch.occurrences(&self.view);
                 if let Some(count) = count {
-                    return self.never_count(&look, &all, count, from, until, window);
+                    let state = self.never_count(look, &all, count, from, until, window);
+                    return self.unless_broken(look, state, window);
                 }
                 all.iter()
                     .map(|one| (touch_instant(one.when, from, until), one.when, Some(one.record)))
                     .collect()
             }
         };
-        self.span_verdict(&look, touches, from, until, window, "it was so")
+        let state = self.span_verdict(look, touches, from, until, window, "it was so");
+        self.unless_broken(look, state, window)
     }
 
     /// `never` with a count of occurrences: judged when the span is past.
@@ -64,7 +69,7 @@ impl Bench<'_, '_> {
             .filter(|one| !matches!(touch_instant(one.when, from, until), Touch::None))
             .map(|one| one.times)
             .sum();
-        if let Err(until) = self.known_until(until) {
+        if let Err(until) = self.known_of(look, until) {
             return StepState::Pending { until };
         }
         if let Some(why) = self.blind_spot(look, from.earliest, until.latest) {
@@ -84,20 +89,21 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn always(&self, always: &Always) -> StepState {
-        let (look, from, until) = match self.prepared(&always.what, &always.span) {
+        let (watch, from, until) = match self.prepared(&always.what, &always.span) {
             Ok(prepared) => prepared,
             Err(why) => return self.cannot_tell(&why),
         };
         let window = Window::Span { span: &always.span, from, until };
-        let Look::State { selection, matcher, count, .. } = &look else {
+        let look = &watch.look;
+        let Look::State { .. } = look else {
             return self.cannot_tell(&Unresolved::new("occurrences are not so at every time"));
         };
-        let changes = states(&self.view, selection, matcher.as_ref(), count.as_ref());
+        let changes = watch.changes(&self.view);
         let touches = stretches(&changes, false)
             .into_iter()
             .map(|(onset, end)| (self.touch(onset.when, end, from, until), onset.when, onset.record))
             .collect();
-        self.span_verdict(&look, touches, from, until, window, "it was not so")
+        self.span_verdict(look, touches, from, until, window, "it was not so")
     }
 
     /// Whether a stretch of a state touches a span, as far as is known now: the news that ended it may be on its way.
@@ -144,7 +150,7 @@ impl Bench<'_, '_> {
                 Touch::Possible(_) | Touch::None => {}
             }
         }
-        if let Err(until) = self.known_until(until) {
+        if let Err(until) = self.known_of(look, until) {
             return StepState::Pending { until };
         }
         let doubt = doubt.or_else(|| self.blind_spot(look, from.earliest, until.latest));
@@ -155,11 +161,11 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn unchanged(&self, unchanged: &Unchanged) -> StepState {
-        let values = self.judge.values(self.index, self.history);
-        let selection = match Selection::new(&unchanged.of, &self.view, &values) {
-            Ok(selection) => selection,
+        let watch = match self.field_watch(unchanged) {
+            Ok(watch) => watch,
             Err(error) => return self.cannot_tell(&Unresolved::new(error.to_string())),
         };
+        let selection = &watch.selection;
         let (from, until) = match self.span(&unchanged.span) {
             Ok(span) => span,
             Err(why) => return self.cannot_tell(&why),
@@ -168,7 +174,7 @@ impl Bench<'_, '_> {
         let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
         let mut seen = 0;
         let mut excused = None;
-        for (key, states) in field_values(&self.view, &selection, &unchanged.field) {
+        for (key, states) in watch.values(&self.view) {
             // The last state that may have come before the span opened.
             let Some(opening) = states.iter().rposition(|state| state.when.earliest <= from.latest) else {
                 continue;
@@ -238,12 +244,21 @@ impl Bench<'_, '_> {
         &self,
         what: &rigor_model::expect::Observation,
         span: &Span,
-    ) -> Result<(Look, Interval, Interval), Unresolved> {
-        let values = self.judge.values(self.index, self.history);
-        let look =
-            Look::new(what, &self.view, &values).map_err(|error| Unresolved::new(error.to_string()))?;
+    ) -> Result<(Rc<Watch>, Interval, Interval), Unresolved> {
+        let watch = self.watch(what).map_err(|error| Unresolved::new(error.to_string()))?;
         let (from, until) = self.span(span)?;
-        Ok((look, from, until))
+        Ok((watch, from, until))
+    }
+
+    fn field_watch(&self, unchanged: &Unchanged) -> Result<Rc<FieldWatch>, CannotLook> {
+        if let Some(watch) = self.judge.fields.borrow().get(&self.index) {
+            return Ok(Rc::clone(watch));
+        }
+        let values = self.judge.values(self.index, self.history);
+        let selection = Selection::new(&unchanged.of, &self.view, &values)?;
+        let watch = Rc::new(FieldWatch::new(selection, unchanged.field.clone()));
+        self.judge.fields.borrow_mut().insert(self.index, Rc::clone(&watch));
+        Ok(watch)
     }
 }
 

@@ -85,10 +85,7 @@ impl<'a> Ground<'a> {
     /// The objects of a stream with their versions.
     fn objects(&self, plural: &str) -> impl Iterator<Item = (&'a ObjectKey, &'a [Version])> + use<'a> {
         let stream = self.view.stream(plural);
-        stream
-            .into_iter()
-            .flat_map(|stream| stream.objects.iter())
-            .map(|(key, versions)| (key, versions.as_slice()))
+        stream.into_iter().flat_map(|stream| stream.objects())
     }
 
     /// Whether the scenario plays that node itself.

@@ -5,6 +5,7 @@ mod edges;
 mod faults;
 mod gaps;
 mod instants;
+mod looks;
 mod messages;
 mod monitors;
 mod spans;

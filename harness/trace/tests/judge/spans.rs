@@ -206,6 +206,6 @@ fn a_capture_gives_a_value_to_later_steps() {
     story.begin(1_000, 0).end(3_000, 0);
     assert_eq!(
         story.told(&scenario),
-        "fail: at 3.000 s: 2 objects are like that; a capture takes exactly one"
+        "fail: 2 objects are like that, and a capture takes exactly one: Pod default/web-1 (resourceVersion 100, Added), Pod default/web-2 (resourceVersion 101, Added)"
     );
 }

@@ -24,7 +24,13 @@ impl Quantity {
         self.0
     }
 
-    fn parse(text: &str) -> Option<Quantity> {
+    /// Of so many thousand-millionths.
+    pub(crate) fn of_nano(nano: i128) -> Quantity {
+        Quantity(nano)
+    }
+
+    /// Reads a text.
+    pub fn parse(text: &str) -> Option<Quantity> {
         let text = text.trim();
         let end = text
             .char_indices()

@@ -1,10 +1,19 @@
 //! Whether a value looks as a pattern says, and where it does not.
 
+mod differ;
+mod projection;
+
+use std::cell::RefCell;
+
 use regex::Regex;
+use rigor_model::cel::{self, Cel, Truth};
 use rigor_model::pattern::{Comparison, Operator, Pattern, Presence};
 use serde_json::Value;
 
 use crate::quantity::Quantity;
+use crate::timeline::{CannotLook, Values};
+
+pub(crate) use projection::projection;
 
 /// One place where a value differs from a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +26,45 @@ pub struct Difference {
     pub found: String,
 }
 
-/// A pattern made ready for many values: regular expressions are compiled once.
+/// A pattern, a condition or both, made ready for many values: regular expressions are compiled once.
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    pattern: Node,
+    pattern: Option<Node>,
+    condition: Option<Condition>,
+}
+
+/// A condition in CEL with the values that it refers to by name.
+#[derive(Debug, Clone)]
+struct Condition {
+    cel: Cel,
+    values: Values,
+    /// Why it could not be evaluated over some value, if that came up.
+    broken: RefCell<Option<String>>,
+}
+
+impl Condition {
+    fn truth(&self, roots: &[(&str, &Value)]) -> Truth {
+        let truth = self.cel.holds(roots, &self.values);
+        if let Truth::Broken(why) = &truth {
+            self.broken.borrow_mut().get_or_insert_with(|| why.clone());
+        }
+        truth
+    }
+
+    /// What stands in the way of its holding, if anything does.
+    fn difference(&self, roots: &[(&str, &Value)]) -> Option<Difference> {
+        let found = match self.truth(roots) {
+            Truth::Yes => return None,
+            Truth::No => {
+                let told: Vec<String> =
+                    roots.iter().flat_map(|(root, value)| self.cel.told(root, value)).collect();
+                if told.is_empty() { "false".to_owned() } else { told.join(", ") }
+            }
+            Truth::NotYet(why) => why,
+            Truth::Broken(why) => format!("what cannot be evaluated: {why}"),
+        };
+        Some(Difference { path: String::new(), expected: self.cel.to_string(), found })
+    }
 }
 
 /// A pattern with its expressions compiled.
@@ -40,6 +84,7 @@ enum Test {
     NoneOf(Box<Node>),
     OneOf(Vec<Node>),
     Not(Box<Node>),
+    ByKey(String, Vec<(String, Node)>),
     Plain(Operator),
 }
 
@@ -63,19 +108,94 @@ impl Matcher {
     /// # Errors
     /// [`BadRegex`] if a regular expression became wrong by what was filled in.
     pub fn new(pattern: &Pattern) -> Result<Matcher, BadRegex> {
-        Ok(Matcher { pattern: ready(pattern)? })
+        Ok(Matcher { pattern: Some(ready(pattern)?), condition: None })
+    }
+
+    /// Makes a pattern and a condition ready, of which either may be absent; nothing if both are.
+    ///
+    /// # Errors
+    /// A name has no value yet, or a filled-in expression is wrong.
+    pub fn with(
+        pattern: Option<&Pattern>,
+        cel: Option<&Cel>,
+        values: &Values,
+    ) -> Result<Option<Matcher>, CannotLook> {
+        let pattern = match pattern {
+            Some(pattern) => Some(ready(&pattern.fill(values)?)?),
+            None => None,
+        };
+        let condition = match cel {
+            Some(cel) => {
+                let known = cel.names().iter().map(|name| match values.get(name) {
+                    Some(value) => Ok((name.clone(), value.clone())),
+                    None => Err(CannotLook::from(rigor_model::template::MissingName(name.clone()))),
+                });
+                let values = known.collect::<Result<_, _>>()?;
+                Some(Condition { cel: cel.clone(), values, broken: RefCell::new(None) })
+            }
+            None => None,
+        };
+        let some = pattern.is_some() || condition.is_some();
+        Ok(some.then_some(Matcher { pattern, condition }))
     }
 
     /// Whether the value (nothing: it is absent) looks so.
     pub fn matches(&self, value: Option<&Value>) -> bool {
-        matches(&self.pattern, value)
+        self.looks(value)
+            && self.condition.as_ref().is_none_or(|condition| {
+                value.is_some_and(|value| condition.truth(&[(cel::OBJECT, value)]) == Truth::Yes)
+            })
+    }
+
+    /// Whether an answer looks so.
+    pub fn answers(&self, status: u16, body: Option<&Value>) -> bool {
+        self.looks(body)
+            && self.condition.as_ref().is_none_or(|condition| {
+                let (status, body) = (Value::from(status), body.unwrap_or(&Value::Null));
+                condition.truth(&[(cel::ANSWER, body), (cel::STATUS, &status)]) == Truth::Yes
+            })
+    }
+
+    fn looks(&self, value: Option<&Value>) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| matches(pattern, value))
     }
 
     /// Where the value does not look so; empty if it does.
     pub fn differences(&self, value: Option<&Value>) -> Vec<Difference> {
-        let mut found = Vec::new();
-        differences(&self.pattern, value, "", &mut found);
+        let mut found = self.unlike(value);
+        if let Some(condition) = &self.condition {
+            let value = value.unwrap_or(&Value::Null);
+            found.extend(condition.difference(&[(cel::OBJECT, value)]));
+        }
         found
+    }
+
+    /// Where an answer does not look so; empty if it does.
+    pub fn answer_differences(&self, status: u16, body: Option<&Value>) -> Vec<Difference> {
+        let mut found = self.unlike(body);
+        if let Some(condition) = &self.condition {
+            let (status, body) = (Value::from(status), body.unwrap_or(&Value::Null));
+            found.extend(condition.difference(&[(cel::ANSWER, body), (cel::STATUS, &status)]));
+        }
+        found
+    }
+
+    fn unlike(&self, value: Option<&Value>) -> Vec<Difference> {
+        let mut found = Vec::new();
+        if let Some(pattern) = &self.pattern {
+            differ::differences(pattern, value, "", &mut found);
+        }
+        found
+    }
+
+    /// Why its condition could not be evaluated over some value so far: its types do not fit.
+    pub fn broken(&self) -> Option<String> {
+        self.condition.as_ref().and_then(|condition| condition.broken.borrow().clone())
+    }
+
+    /// Whether it speaks of more than its pattern shows.
+    pub(crate) fn has_condition(&self) -> bool {
+        self.condition.is_some()
     }
 }
 
@@ -105,6 +225,13 @@ fn ready_test(operator: &Operator) -> Result<Test, BadRegex> {
         Operator::NoneOf(pattern) => Test::NoneOf(boxed(pattern)?),
         Operator::OneOf(ways) => Test::OneOf(ways.iter().map(ready).collect::<Result<_, _>>()?),
         Operator::Not(pattern) => Test::Not(boxed(pattern)?),
+        Operator::ByKey(key, elements) => Test::ByKey(
+            key.clone(),
+            elements
+                .iter()
+                .map(|(value, pattern)| Ok((value.clone(), ready(pattern)?)))
+                .collect::<Result<_, _>>()?,
+        ),
         Operator::Is(_)
         | Operator::Equal(_)
         | Operator::NotEqual(_)
@@ -143,7 +270,33 @@ fn passes(test: &Test, value: Option<&Value>) -> bool {
         Test::NoneOf(node) => !elements().iter().any(|element| matches(node, Some(element))),
         Test::OneOf(ways) => ways.iter().any(|way| matches(way, value)),
         Test::Not(node) => !matches(node, value),
+        Test::ByKey(key, wanted) => {
+            is_list_or_absent(value)
+                && wanted.iter().all(|(text, node)| keyed_matches(node, key, text, elements()))
+        }
         Test::Plain(operator) => passes_plain(operator, value),
+    }
+}
+
+fn is_list_or_absent(value: Option<&Value>) -> bool {
+    matches!(value, None | Some(Value::Null | Value::Array(_)))
+}
+
+/// Whether an element has that text, or that number, under the key.
+fn has_key(element: &Value, key: &str, text: &str) -> bool {
+    match element.get(key) {
+        Some(Value::String(found)) => found == text,
+        Some(Value::Number(found)) => found.to_string() == text,
+        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => false,
+    }
+}
+
+/// Whether some element of that key is so, or its absence is.
+fn keyed_matches(node: &Node, key: &str, text: &str, elements: &[Value]) -> bool {
+    let mut there = elements.iter().filter(|element| has_key(element, key, text)).peekable();
+    match there.peek() {
+        Some(_) => there.any(|element| matches(node, Some(element))),
+        None => matches(node, None),
     }
 }
 
@@ -181,6 +334,7 @@ fn passes_plain(operator: &Operator, value: Option<&Value>) -> bool {
         | Operator::All(_)
         | Operator::NoneOf(_)
         | Operator::OneOf(_)
+        | Operator::ByKey(..)
         | Operator::Not(_) => false,
     }
 }
@@ -201,155 +355,5 @@ fn compares(comparison: Comparison, value: &Value, expected: &Value) -> bool {
         },
         (Value::String(a), Value::String(b)) => comparison.holds(a, b),
         (_, _) => false,
-    }
-}
-
-fn differences(node: &Node, value: Option<&Value>, path: &str, found: &mut Vec<Difference>) {
-    if matches(node, value) {
-        return;
-    }
-    match (node, value) {
-        (Node::Map(pairs), Some(Value::Object(object))) => {
-            for (key, node) in pairs {
-                differences(node, object.get(key), &joined(path, key), found);
-            }
-        }
-        (Node::List(items), Some(Value::Array(elements))) => {
-            for item in
-                items.iter().filter(|item| !elements.iter().any(|element| matches(item, Some(element))))
-            {
-                // The element that a `type`, `key` or `name` points at is the one that was meant.
-                match (key_of(item), meant(item, elements)) {
-                    (Some((key, text)), Some(element)) => {
-                        differences(item, Some(element), &format!("{path}[{key}={text}]"), found);
-                    }
-                    (_, _) => found.push(Difference {
-                        path: path.to_owned(),
-                        expected: format!("an element like {}", shown(item)),
-                        found: abridged(value),
-                    }),
-                }
-            }
-        }
-        (_, _) => {
-            found.push(Difference { path: path.to_owned(), expected: shown(node), found: abridged(value) })
-        }
-    }
-}
-
-fn joined(path: &str, key: &str) -> String {
-    if key.contains(['.', '/', ' ']) {
-        format!("{path}[\"{key}\"]")
-    } else if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
-    }
-}
-
-/// The key by which Kubernetes tells elements of a list apart, as a list item states it.
-fn key_of(item: &Node) -> Option<(&'static str, &str)> {
-    let Node::Map(pairs) = item else { return None };
-    ["type", "key", "name"].into_iter().find_map(|key| {
-        pairs.iter().find_map(|(found, node)| match node {
-            Node::Scalar(Value::String(text)) if found == key => Some((key, text.as_str())),
-            Node::Scalar(_) | Node::Map(_) | Node::List(_) | Node::Operators(_) => None,
-        })
-    })
-}
-
-/// Among the elements with the item's key, the one with the fewest differences.
-fn meant<'a>(item: &Node, elements: &'a [Value]) -> Option<&'a Value> {
-    let (key, text) = key_of(item)?;
-    elements.iter().filter(|element| element.get(key).and_then(Value::as_str) == Some(text)).min_by_key(
-        |element| {
-            let mut found = Vec::new();
-            differences(item, Some(element), "", &mut found);
-            found.len()
-        },
-    )
-}
-
-/// A value in few words.
-fn abridged(value: Option<&Value>) -> String {
-    let Some(value) = value else { return "nothing".to_owned() };
-    let text = value.to_string();
-    if text.chars().count() > 160 { text.chars().take(159).chain(['…']).collect() } else { text }
-}
-
-fn shown(node: &Node) -> String {
-    original(node).to_string()
-}
-
-/// The pattern that was made ready.
-fn original(node: &Node) -> Pattern {
-    match node {
-        Node::Map(pairs) => {
-            Pattern::Map(pairs.iter().map(|(key, node)| (key.clone(), original(node))).collect())
-        }
-        Node::List(items) => Pattern::List(items.iter().map(original).collect()),
-        Node::Scalar(value) => Pattern::Scalar(value.clone()),
-        Node::Operators(tests) => Pattern::Operators(
-            tests
-                .iter()
-                .map(|test| match test {
-                    Test::Regex(_, text) => Operator::Regex(text.clone()),
-                    Test::Any(node) => Operator::Any(Box::new(original(node))),
-                    Test::All(node) => Operator::All(Box::new(original(node))),
-                    Test::NoneOf(node) => Operator::NoneOf(Box::new(original(node))),
-                    Test::OneOf(ways) => Operator::OneOf(ways.iter().map(original).collect()),
-                    Test::Not(node) => Operator::Not(Box::new(original(node))),
-                    Test::Plain(operator) => operator.clone(),
-                })
-                .collect(),
-        ),
-    }
-}
-
-/// The part of an object that a pattern speaks of, with whole list elements where it picks them by key;
-/// what changes with every report (`lastHeartbeatTime`) is left out. Two equal projections mean that
-/// nothing which the pattern can see has changed.
-pub(crate) fn projection(pattern: &Pattern, value: Option<&Value>) -> Value {
-    match (pattern, value) {
-        (Pattern::Map(pairs), Some(Value::Object(object))) => Value::Object(
-            pairs.iter().map(|(key, pattern)| (key.clone(), projection(pattern, object.get(key)))).collect(),
-        ),
-        (Pattern::List(items), Some(Value::Array(elements))) => {
-            let keyed = items.iter().all(|item| pattern_key(item).is_some());
-            let kept = elements.iter().filter(|element| {
-                !keyed
-                    || items.iter().any(|item| {
-                        pattern_key(item)
-                            .is_some_and(|(key, text)| element.get(key).and_then(Value::as_str) == Some(text))
-                    })
-            });
-            Value::Array(kept.map(without_heartbeat).collect())
-        }
-        (_, Some(value)) => without_heartbeat(value),
-        (_, None) => Value::Null,
-    }
-}
-
-fn pattern_key(item: &Pattern) -> Option<(&'static str, &str)> {
-    let Pattern::Map(pairs) = item else { return None };
-    ["type", "key", "name"].into_iter().find_map(|key| {
-        pairs.iter().find_map(|(found, pattern)| match pattern {
-            Pattern::Scalar(Value::String(text)) if found == key => Some((key, text.as_str())),
-            Pattern::Scalar(_) | Pattern::Map(_) | Pattern::List(_) | Pattern::Operators(_) => None,
-        })
-    })
-}
-
-fn without_heartbeat(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => Value::Object(
-            object
-                .iter()
-                .filter(|(key, _)| !matches!(key.as_str(), "lastHeartbeatTime" | "resourceVersion"))
-                .map(|(key, value)| (key.clone(), without_heartbeat(value)))
-                .collect(),
-        ),
-        Value::Array(items) => Value::Array(items.iter().map(without_heartbeat).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
