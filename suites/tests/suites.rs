@@ -14,7 +14,7 @@ use rigor::runner::{self, run_trial, seed_of};
 use rigor::suite::{ScenarioFile, Suites};
 use rigor::terminal::{Style, finished};
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Faults, Limitations, Outcome, Profile, Rig, Scenario};
+use rigor_model::{FaultLevel, Faults, Limitations, Outcome, Profile, Rig, Scenario};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -95,7 +95,7 @@ fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Fa
         rig: &shared.rig,
         seed: seed_of(SEED, name),
         faults: Faults::None,
-        evidence: folder.path().join("evidence"),
+        evidence: Some(folder.path().join("evidence")),
         keep: std::env::var("RIGOR_KEEP").is_ok_and(|value| value == "1"),
     };
     let mut report =
@@ -125,6 +125,8 @@ fn run_report(ground: &Ground, trial: TrialReport) -> Result<RunReport, Box<dyn 
         rig: ground.report()?,
         constants: ground.rig().constants,
         seed: SEED,
+        faults: FaultLevel::None,
+        search: None,
         profile: Profile::Kube32,
         limitations: Vec::new(),
         trials: vec![trial],

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, Feature, Profile};
 use crate::constants::Constants;
+use crate::faults::FaultLevel;
 use crate::rig::RigKind;
 
 /// What came of a scenario or a step.
@@ -85,6 +86,12 @@ pub struct Report {
     pub date: Option<String>,
     /// The seed of everything drawn.
     pub seed: u64,
+    /// How bad the faults were that were injected.
+    #[serde(default, skip_serializing_if = "FaultLevel::is_none")]
+    pub faults: FaultLevel,
+    /// What a search over many seeds came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchReport>,
     /// What it ran on.
     pub rig: RigReport,
     /// Every constant in force.
@@ -164,6 +171,25 @@ impl EntryState {
     }
 }
 
+/// What a search over many seeds came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchReport {
+    /// How many seeds each trial was tried with, from the run's seed on.
+    pub seeds: u32,
+    /// How many trials that makes, without those that were left out after a failure.
+    pub runs: u64,
+    /// How long they took together, in microseconds of the rig's time.
+    pub length_micros: u64,
+    /// The faults that were injected, in words.
+    pub injected: String,
+    /// How many expectations were excused because of faults in their windows.
+    pub excused: u64,
+    /// What failed, with its seed, in the order of names and seeds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+}
+
 /// What a run ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -198,6 +224,9 @@ pub struct ScenarioReport {
     /// Until when and why its outcome does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
+    /// What would be a failure, had no fault been injected that may rightly have brought it about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excused: Vec<String>,
     /// How long it took, in microseconds of the rig's time.
     pub length_micros: u64,
     /// Constants that differ from the rig's.
@@ -288,6 +317,7 @@ mod tests {
             requirements: vec!["NODE-03".to_owned()],
             reason: None,
             quarantined: None,
+            excused: Vec::new(),
             length_micros: 0,
             constants: BTreeMap::new(),
             steps: Vec::new(),

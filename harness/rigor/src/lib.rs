@@ -10,6 +10,7 @@ pub mod limits;
 pub mod plan;
 pub mod report;
 pub mod runner;
+pub mod search;
 pub mod suite;
 pub mod terminal;
 

@@ -78,6 +78,9 @@ pub fn finished(trial: &TrialReport, style: Style) -> String {
     } else if let Some(reason) = &trial.reason {
         let _ = write!(text, ": {}", reason.lines().next().unwrap_or_default());
     }
+    if !trial.excused.is_empty() {
+        let _ = write!(text, " ({} excused: faults in the window)", many(trial.excused.len(), "expectation"));
+    }
     text.push('\n');
     for (index, failed) in trial.attempts.iter().enumerate() {
         let _ = writeln!(text, "{:>12} attempt {} failed: {failed}", "", index + 1);
@@ -149,7 +152,7 @@ fn seconds(length: Duration) -> String {
 mod tests {
     use super::*;
     use rigor_model::report::RigReport;
-    use rigor_model::{Constants, Profile, RigKind};
+    use rigor_model::{Constants, FaultLevel, Profile, RigKind};
     use rigor_trace::Micros;
 
     const PLAIN: Style = Style { colour: false };
@@ -190,6 +193,8 @@ mod tests {
             },
             constants: Constants::default(),
             seed: 1,
+            faults: FaultLevel::None,
+            search: None,
             profile: Profile::Kube32,
             trials: vec![
                 trial("binding/raw", Outcome::Skipped, Some("the rig has no kubectl")),

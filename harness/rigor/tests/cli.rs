@@ -102,6 +102,21 @@ fn bad_input_is_told_with_a_remedy() {
             vec!["the scenario in it is called other", "rename one of them"],
         ),
         (vec!["run", "--rig", "sim", "--filter", "colour:red"], vec!["`colour:` is unknown"]),
+        (
+            vec!["run", "--rig", "sim", "--faults", "mildd"],
+            vec!["--faults mildd is no level, and no file", "write none, mild or harsh"],
+        ),
+        (
+            vec!["run", "--rig", "sim", "--faults", "bad/rig.yaml"],
+            vec!["bad/rig.yaml is no schedule of faults", "\"level\": \"harsh\""],
+        ),
+        (vec!["run", "--rig", "sim", "--no-fail-fast"], vec!["--seeds <N>"]),
+        (vec!["run", "--rig", "sim", "--seeds", "0"], vec!["0 is not in 1..=10000000"]),
+        (
+            vec!["run", "--rig", "host", "--faults", "mild"],
+            vec!["the rig host is of kind host", "so --faults means nothing there", "leave --faults out"],
+        ),
+        (vec!["run", "--rig", "host", "--seeds", "2"], vec!["so --seeds means nothing there"]),
         (vec!["run", "--rig", "sim", "--seed", "x"], vec!["invalid value 'x' for '--seed <N>'"]),
         (
             vec!["run", "--rig", "sim", "--report-dir", "rigs/sim.yaml/x"],
@@ -397,4 +412,36 @@ fn what_is_known_of_the_implementation_decides_what_a_failure_comes_to() {
         2,
         &["none.yaml: No such file", "--limitations"],
     );
+}
+
+#[test]
+fn many_seeds_are_searched_and_a_failure_is_told_with_the_command_that_shows_it_again() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    let (exit, stdout, stderr) = bench.rigor(&["run", "--rig", "sim", "--seeds", "5", "--seed", "3"]);
+    assert_eq!(exit, 0, "{stdout}\n{stderr}");
+    assert!(stdout.contains("1 trials x 5 seeds (3 to 7): 5 runs, 0 failing"), "{stdout}");
+    assert!(stdout.contains("times real time") && !stdout.contains("Faults"), "{stdout}");
+    assert_eq!(
+        std::fs::read(bench.path("report/events.jsonl")).unwrap(),
+        b"",
+        "nothing of what passes is kept"
+    );
+
+    bench.write("suites/node/bad.yaml", &scenario("bad", "409"));
+    let run = ["run", "--rig", "sim", "--seeds", "5", "--seed", "3", "--jobs", "1", "--shrink"];
+    let (exit, stdout, stderr) = bench.rigor(&run);
+    assert_eq!(exit, 1, "{stdout}\n{stderr}");
+    assert!(stdout.contains("2 trials x 5 seeds (3 to 7): 6 runs, 1 failing"), "{stdout}");
+    assert!(stdout.contains("Shrunk it fails in the same way without any fault"), "{stdout}");
+    let replay = "replay: rigor run node/bad --rig sim --seed 3\n";
+    assert!(stdout.contains(replay), "{stdout}");
+    assert!(bench.path("report/evidence/node/bad/events.jsonl").is_file());
+    let report = std::fs::read_to_string(bench.path("report/report.yaml")).unwrap();
+    assert!(report.contains("runs: 6\n") && report.contains("- node/bad seed 3\n"), "{report}");
+    let words: Vec<&str> = replay.trim().split(' ').skip(2).collect();
+    assert_eq!(bench.rigor(&words).0, 1);
+
+    let (_, stdout, _) = bench.rigor(&[&run[..], &["--no-fail-fast"]].concat());
+    assert!(stdout.contains("10 runs, 5 failing"), "{stdout}");
 }

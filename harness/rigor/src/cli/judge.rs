@@ -85,6 +85,9 @@ fn told(name: &str, scenario: &Scenario, verdict: &ScenarioVerdict) -> String {
             planned.number,
             planned.sentence
         ));
+        for line in step.excused.iter().flat_map(|excused| excused.lines().skip(1)) {
+            text.push_str(&format!("\n            {}", line.trim()));
+        }
     }
     if let (Some(message), false) = (&verdict.message, verdict.outcome == Outcome::Pass) {
         text.push_str(&format!("\n{message}"));

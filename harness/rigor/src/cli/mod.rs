@@ -6,6 +6,7 @@ mod lint;
 mod list;
 mod run;
 mod schema;
+mod search;
 
 use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -1,5 +1,6 @@
 //! `rigor run`: plan, prepare the rig, run, report.
 
+use super::search::{Draws, Field};
 use super::{ProfileName, Trouble, Where, say, tell};
 use crate::dispatch::dispatch;
 use crate::exit::Exit;
@@ -13,7 +14,7 @@ use crate::suite::{SuiteError, Suites};
 use crate::terminal::{Style, beginning, finished, summary};
 use clap::Args;
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Faults, Limitations, Outcome, Rig, Scenario};
+use rigor_model::{Faults, Limitations, Outcome, Profile, Rig, Scenario};
 use rigor_rigs::clock::Clock;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub(super) struct Run {
     #[arg(long, value_name = "FILE")]
     limitations: Option<PathBuf>,
     #[command(flatten)]
+    draws: Draws,
+    #[command(flatten)]
     place: Where,
 }
 
@@ -65,15 +68,29 @@ impl Run {
         }
         let planned = readable(planned)?;
         let limits = self.limits(&rig, &suites, &catalogue)?;
+        let faults = self.draws.faults(&rig)?;
         let ground = Ground::prepare(rig)?;
         let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
-        let report = self.all(&planned, &ground, &folder, &limits)?;
+        let report = self.all(&planned, &ground, &folder, &limits, &faults)?;
         folder.write(&report, &catalogue).map_err(Trouble::input)?;
         say(&format!("{:>12} {}", "Report", folder.path().display()));
         if planned.is_empty() {
             eprintln!("no trial matches: rigor list shows what there is");
         }
         Ok(Exit::of(&report.outcomes()).or_stale(report.has_stale_entries()))
+    }
+
+    /// The flags that decide what a trial is, as words, for commands that run one again.
+    fn more(&self) -> Vec<String> {
+        let profile = Profile::from(self.profile);
+        let profile =
+            (profile != Profile::Kube32).then(|| ["--profile".to_owned(), profile.name().to_owned()]);
+        let suites = &self.place.suites;
+        let suites = suites.as_ref().map(|dir| ["--suites".to_owned(), dir.display().to_string()]);
+        let limitations = &self.limitations;
+        let limitations =
+            limitations.as_ref().map(|file| ["--limitations".to_owned(), file.display().to_string()]);
+        [profile, suites, limitations].into_iter().flatten().flatten().collect()
     }
 
     /// What is known of the implementation under test.
@@ -90,6 +107,7 @@ impl Run {
         ground: &Ground,
         folder: &Folder,
         limits: &Limits,
+        faults: &Faults,
     ) -> Result<RunReport, Trouble> {
         let rig_report = ground.report()?;
         let clock = Clock::start();
@@ -108,8 +126,8 @@ impl Run {
                     scenario,
                     rig: ground.rig(),
                     seed: seed_of(self.seed, name),
-                    faults: Faults::None,
-                    evidence: folder.evidence(name),
+                    faults: faults.clone(),
+                    evidence: Some(folder.evidence(name)),
                     keep: self.keep || keeps(),
                 };
                 let mut report = run_trial(&trial, &|constants, boards, seed, faults| {
@@ -119,13 +137,24 @@ impl Run {
                 report
             }
         };
-        let mut trials = dispatch(planned, workers, one, |_, report| tell(&finished(report, style)));
+        let (mut trials, search) = if self.draws.is_search() {
+            let more = self.more();
+            let (rig, seed) = (self.rig.as_str(), self.seed);
+            let field =
+                Field { planned, ground, folder, limits, faults, seed, workers, style, rig, more: &more };
+            let (trials, search) = self.draws.search(&field)?;
+            (trials, Some(search))
+        } else {
+            (dispatch(planned, workers, one, |_, report| tell(&finished(report, style))), None)
+        };
         trials.sort_by(|one, other| one.name.cmp(&other.name));
         let report = RunReport {
             started: (!ground.rig().kind.virtual_time()).then(|| clock.wall()),
             rig: rig_report,
             constants: ground.rig().constants,
             seed: self.seed,
+            faults: faults.level(),
+            search,
             profile: self.profile.into(),
             // Only where everything was asked for is an entry without a trial a mistake.
             limitations: limits.audit(&trials, self.what.is_empty() && self.filter.is_none()),

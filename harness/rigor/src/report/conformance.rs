@@ -24,6 +24,8 @@ pub fn conformance(run: &RunReport, catalogue: &Catalogue) -> Report {
         kind: "ConformanceReport".to_owned(),
         date: run.started.clone(),
         seed: run.seed,
+        faults: run.faults,
+        search: run.search.clone(),
         rig: run.rig.clone(),
         constants: run.constants,
         summary: summarise(&scenarios),

@@ -3,7 +3,7 @@
 use super::*;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::report::{Margins, RigReport};
-use rigor_model::{Constant, Constants, Outcome, Profile, RigKind};
+use rigor_model::{Constant, Constants, FaultLevel, Outcome, Profile, RigKind};
 use rigor_trace::{Fact, History, Micros, PowerAct, Verb};
 use serde_json::json;
 use std::time::Duration;
@@ -83,6 +83,8 @@ fn run() -> RunReport {
         },
         constants: Constants::default(),
         seed: 7,
+        faults: FaultLevel::None,
+        search: None,
         profile: Profile::Kube32,
         trials: vec![
             trial("binding/conflict", "BIND-02", Outcome::Pass, None),

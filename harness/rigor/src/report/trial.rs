@@ -1,7 +1,8 @@
 //! A run and its trials as reports are made from them.
 
-use rigor_model::report::{LimitationReport, Margins, RigReport, ScenarioReport, StepReport};
-use rigor_model::{Constant, Constants, Outcome, Profile, duration};
+use rigor_model::faults::Tally;
+use rigor_model::report::{LimitationReport, Margins, RigReport, ScenarioReport, SearchReport, StepReport};
+use rigor_model::{Constant, Constants, FaultLevel, Outcome, Profile, duration};
 use rigor_trace::{History, Micros};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +21,12 @@ pub struct TrialReport {
     pub reason: Option<String>,
     /// Until when and why its outcome does not count, if it is quarantined and not green.
     pub quarantined: Option<String>,
+    /// What was not as it must be first, and by which a failure is known again: `steps 4`, `monitor no panic`.
+    pub broke: Option<String>,
+    /// What would be a failure, had no fault been injected that may rightly have brought it about.
+    pub excused: Vec<String>,
+    /// The faults that were injected.
+    pub faults: Tally,
     /// The explanation of what is not green, whole.
     pub text: Option<String>,
     /// How long it took on the trial's own clock, virtual on the simulated rig.
@@ -51,6 +58,9 @@ impl TrialReport {
             outcome,
             reason: Some(reason),
             quarantined: None,
+            broke: None,
+            excused: Vec::new(),
+            faults: Tally::default(),
             text: None,
             length: Micros::ZERO,
             attempts: Vec::new(),
@@ -79,6 +89,7 @@ impl TrialReport {
             requirements: self.requirements.clone(),
             reason: (!reasons.is_empty()).then(|| reasons.join("\n")),
             quarantined: self.quarantined.clone(),
+            excused: self.excused.clone(),
             length_micros: self.length.0,
             constants: self
                 .constants
@@ -110,6 +121,10 @@ pub struct RunReport {
     pub constants: Constants,
     /// The seed of everything drawn.
     pub seed: u64,
+    /// How bad the faults were that were injected.
+    pub faults: FaultLevel,
+    /// What a search over many seeds came to; none where each trial ran once.
+    pub search: Option<SearchReport>,
     /// The profile that was chosen.
     pub profile: Profile,
     /// The trials, sorted by name.

@@ -171,7 +171,7 @@ fn run(script: Script, keep: bool, spec: &str) -> Ran {
         rig: &rig,
         seed: 1,
         faults: Faults::Drawn(FaultLevel::Mild),
-        evidence: dir.path().join("evidence"),
+        evidence: Some(dir.path().join("evidence")),
         keep,
     };
     let open = |_: &Constants, _: &[String], _: u64, faults: &Faults| -> Result<Box<dyn World>, Infra> {
@@ -195,7 +195,7 @@ fn run(script: Script, keep: bool, spec: &str) -> Ran {
         }
     };
     let report = run_trial(&trial, &open);
-    let mut evidence: Vec<String> = std::fs::read_dir(&trial.evidence)
+    let mut evidence: Vec<String> = std::fs::read_dir(dir.path().join("evidence"))
         .into_iter()
         .flatten()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

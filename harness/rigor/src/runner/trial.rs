@@ -14,7 +14,7 @@ use rigor_model::{Action, Class, Constants, Faults, Outcome, Rig, Scenario, Sect
 use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
-use rigor_trace::{Fact, History, Phase, jsonl};
+use rigor_trace::{Fact, History, Phase, faults, jsonl};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub struct Trial<'a> {
     pub seed: u64,
     /// The faults to inject.
     pub faults: Faults,
-    /// Where evidence goes; the folder is this trial's own.
-    pub evidence: PathBuf,
+    /// Where evidence goes; the folder is this trial's own. Without one neither evidence nor the history is kept.
+    pub evidence: Option<PathBuf>,
     /// Whether a passing trial's evidence is kept.
     pub keep: bool,
 }
@@ -117,13 +117,14 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
         broken = take_all(&mut stage, &judge, &proper).err();
     }
     let length = stage.world.now();
-    let saved = save_evidence(stage.world, &trial.evidence);
+    let saved = trial.evidence.as_deref().map_or(Ok(()), |dir| save_evidence(stage.world, dir));
     // What a cleanup comes to changes no verdict; the next trial has a world of its own.
     let _ = take_all(&mut stage, &judge, &cleanup);
     world.record(Fact::TrialEnded {});
-    let history = world.history().clone();
+    let verdict = judge.trial(world.history());
+    let faults = faults::tally(world.history());
+    let history = if trial.evidence.is_some() { world.history().clone() } else { History::new() };
     world.close();
-    let verdict = judge.trial(&history);
     let (mut report, again) = match broken {
         Some(error) => (infra(trial, &error), error.transient),
         None => settled(trial, &verdict),
@@ -131,6 +132,8 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
     report.length = length;
     report.steps =
         verdict.steps.iter().map(|(index, verdict)| step_report(scenario, *index, verdict)).collect();
+    report.excused = verdict.steps.iter().filter_map(|(_, verdict)| verdict.excused.clone()).collect();
+    report.faults = faults;
     report.history = history;
     keep_evidence(trial, &mut report, saved);
     Ok((report, again))
@@ -148,6 +151,7 @@ fn zero(history: &History) -> Timestamp {
 fn settled(trial: &Trial<'_>, verdict: &ScenarioVerdict) -> (TrialReport, bool) {
     let mut report = blank(trial, verdict.outcome);
     report.text.clone_from(&verdict.message);
+    report.broke = broke(trial.scenario, verdict);
     // The first line is the step's sentence, the second what the rig did not do, the last what stands in the way of a verdict.
     let mut lines = verdict.message.as_deref().unwrap_or_default().lines();
     let why = match verdict.outcome {
@@ -158,6 +162,14 @@ fn settled(trial: &Trial<'_>, verdict: &ScenarioVerdict) -> (TrialReport, bool) 
     report.reason = why.map(|line| line.trim().to_owned());
     let of_the_rig = matches!(verdict.outcome, Outcome::InfraError | Outcome::Undecided);
     (report, of_the_rig)
+}
+
+/// What was not as it must be first.
+fn broke(scenario: &Scenario, verdict: &ScenarioVerdict) -> Option<String> {
+    let planned = |index: usize| scenario.plan.get(index).filter(|step| step.section != Section::Cleanup);
+    let bad = verdict.steps.iter().filter(|(_, verdict)| verdict.outcome != Outcome::Pass);
+    let step = bad.filter_map(|(index, _)| planned(*index)).map(step_name).next();
+    step.or_else(|| verdict.violations.first().map(|violation| format!("monitor {}", violation.monitor)))
 }
 
 fn step_report(
@@ -174,13 +186,14 @@ fn step_name(step: &Step) -> String {
 }
 
 fn keep_evidence(trial: &Trial<'_>, report: &mut TrialReport, saved: Result<(), Infra>) {
+    let Some(dir) = &trial.evidence else { return };
     if report.outcome == Outcome::Pass && !trial.keep {
-        let _ = std::fs::remove_dir_all(&trial.evidence);
+        let _ = std::fs::remove_dir_all(dir);
         return;
     }
-    report.evidence = Some(trial.evidence.clone());
+    report.evidence = Some(dir.clone());
     let written = saved.and_then(|()| {
-        write_history(&trial.evidence, &report.history)
+        write_history(dir, &report.history)
             .map_err(|error| Infra::transient(format!("evidence: the history could not be written: {error}")))
     });
     if let Err(error) = written {
