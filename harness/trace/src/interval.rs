@@ -80,6 +80,8 @@ impl fmt::Display for Interval {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn between(earliest: u64, latest: u64) -> Interval {
@@ -98,5 +100,49 @@ mod tests {
         assert_eq!(between(9, 5), between(5, 5));
         assert_eq!(between(12_300_000, 12_400_000).to_string(), "12.300..12.400 s");
         assert_eq!(between(12_300_000, 12_300_500).to_string(), "12.300 s");
+    }
+
+    /// An interval and an instant in it.
+    fn instant() -> impl Strategy<Value = (Interval, u64)> {
+        (0_u64..1000, 0_u64..200)
+            .prop_flat_map(|(from, width)| (Just(between(from, from + width)), from..=from + width))
+    }
+
+    fn holds(interval: Interval, at: u64) -> bool {
+        (interval.earliest.0..=interval.latest.0).contains(&at)
+    }
+
+    proptest! {
+        /// What is computed of intervals holds what is computed of any instants in them.
+        #[test]
+        fn arithmetic_holds_of_every_instant((a, x) in instant(), (b, y) in instant(), length in 0_u64..300) {
+            let by = Duration::from_micros(length);
+            prop_assert!(holds(a.plus(by), x + length));
+            prop_assert!(holds(a.minus(by), x.saturating_sub(length)));
+            prop_assert!(holds(a.later(b), x.max(y)));
+            prop_assert!(holds(a.earlier(b), x.min(y)));
+            if a.is_before(b) {
+                prop_assert!(x < y);
+            }
+        }
+
+        /// An instant that two intervals tell of is in their intersection, which is in both.
+        #[test]
+        fn an_intersection_holds_exactly_what_both_do((a, x) in instant(), (b, _) in instant()) {
+            let both = a.intersection(b);
+            prop_assert_eq!(both.is_some_and(|both| holds(both, x)), holds(b, x));
+            prop_assert_eq!(both, b.intersection(a));
+            prop_assert_eq!(both.is_none(), a.is_before(b) || b.is_before(a));
+            if let Some(both) = both {
+                prop_assert!(both.width() <= a.width() && both.width() <= b.width());
+            }
+        }
+
+        #[test]
+        fn later_and_earlier_agree((a, _) in instant(), (b, _) in instant()) {
+            prop_assert_eq!(a.later(b), b.later(a));
+            prop_assert_eq!(a.earlier(b), b.earlier(a));
+            prop_assert!(!a.later(b).is_before(a) && !a.is_before(a.earlier(b)));
+        }
     }
 }

@@ -6,6 +6,7 @@ use rigor_model::template;
 use rigor_model::{Action, Outcome};
 use serde_json::Value;
 
+use super::message::evidence;
 use super::{Bench, StepState, Verdict};
 use crate::history::{Fact, Record};
 use crate::matching::{Difference, Matcher};
@@ -78,12 +79,15 @@ impl Bench<'_, '_> {
                     [] => "a success".to_owned(),
                     codes => codes.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
                 };
-                let text =
-                    format!("{place} was answered {status}, not {wanted}: {}", said(response.as_ref()));
+                let text = format!(
+                    "{place} was answered {status}, not {wanted}: {}{}",
+                    said(response.as_ref()),
+                    told(record)
+                );
                 return Verdict::because(Outcome::Fail, text);
             }
             if let Some(difference) = self.answer_difference(&api.answer, *status, response.as_ref()) {
-                let text = format!("{place} was answered {status}, but {difference}");
+                let text = format!("{place} was answered {status}, but {difference}{}", told(record));
                 return Verdict::because(Outcome::Fail, text);
             }
         }
@@ -115,25 +119,26 @@ impl Bench<'_, '_> {
             kubectl.args.iter().map(|arg| template::fill_text(arg, &values).unwrap_or_default()).collect();
         let run = facts.iter().rev().find_map(|record| {
             let Fact::Kubectl { argv, status, stdout, stderr, .. } = &record.fact else { return None };
-            argv.ends_with(&args).then_some((status, stdout, stderr))
+            argv.ends_with(&args).then_some((status, stdout, stderr, *record))
         });
-        let Some((status, stdout, stderr)) = run else {
+        let Some((status, stdout, stderr, record)) = run else {
             return Verdict::because(
                 Outcome::InfraError,
                 format!("{}\n  kubectl was not run", self.sentence()),
             );
         };
-        let told = format!("{}\n  kubectl {} ended with {status}", self.sentence(), args.join(" "));
-        let streams = format!("\n  stdout: {}\n  stderr: {}", stdout.trim_end(), stderr.trim_end());
+        let ended = format!("{}\n  kubectl {} ended with {status}", self.sentence(), args.join(" "));
+        let streams =
+            format!("\n  stdout: {}\n  stderr: {}{}", stdout.trim_end(), stderr.trim_end(), told(record));
         if *status != kubectl.exit_code {
-            return Verdict::because(Outcome::Fail, format!("{told}, not {}{streams}", kubectl.exit_code));
+            return Verdict::because(Outcome::Fail, format!("{ended}, not {}{streams}", kubectl.exit_code));
         }
         for (name, pattern, text) in
             [("stdout", &kubectl.stdout, stdout), ("stderr", &kubectl.stderr, stderr)]
         {
             let Some(pattern) = pattern else { continue };
             if let Some(difference) = self.output_difference(pattern, text) {
-                return Verdict::because(Outcome::Fail, format!("{told}, but {name} {difference}{streams}"));
+                return Verdict::because(Outcome::Fail, format!("{ended}, but {name} {difference}{streams}"));
             }
         }
         self.done(facts)
@@ -190,6 +195,11 @@ fn first_of(found: &[Difference]) -> Option<String> {
     let first = found.first()?;
     let at = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
     Some(format!("{at}expected {}, found {}", first.expected, first.found))
+}
+
+/// Where a record stands.
+fn told(record: &Record) -> String {
+    evidence(usize::try_from(record.seq).ok())
 }
 
 /// What an answer says, in few words.

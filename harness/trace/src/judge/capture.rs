@@ -5,7 +5,7 @@ use rigor_model::expect::{Capture, CaptureFrom, Subject};
 use rigor_model::path::Path;
 use serde_json::Value;
 
-use super::message::{Window, listed};
+use super::message::{Window, evidence, listed};
 use super::{Bench, StepState, Unresolved, Verdict};
 use crate::history::{Fact, Micros};
 use crate::index::Version;
@@ -85,7 +85,8 @@ impl Bench<'_, '_> {
             .collect();
         match found.as_slice() {
             [version] => {
-                let captured = fields_of(self.view.object(version), fields, "object")?;
+                let captured = fields_of(self.view.object(version), fields, "object")
+                    .map_err(|why| format!("{why}{}", evidence(Some(version.record))))?;
                 let verdict = Verdict { captured, ..Verdict::pass() };
                 Ok(verdict.with_found(self.view.interval(version), Some(version.record)))
             }
@@ -94,10 +95,11 @@ impl Bench<'_, '_> {
                     self.closest(look, Interval::exactly(Micros::ZERO), Interval::exactly(self.view.now()));
                 Err(match nearest {
                     Some((version, differences)) => format!(
-                        "there is no such object; closest was {}, at {}, which differs:{}",
+                        "there is no such object; closest was {}, at {}, which differs:{}{}",
                         self.described(version.record),
                         self.view.interval(version),
-                        listed(&differences)
+                        listed(&differences),
+                        evidence(Some(version.record))
                     ),
                     None => {
                         format!("there is no such object: no {} of that selection was there", selection.kind)
@@ -129,16 +131,19 @@ impl Bench<'_, '_> {
                 .find(|record| asked.is_made(record));
             return Err(match near {
                 Some(record) => format!(
-                    "no such answer; the last to such a request was {} at {}, which differs:{}",
+                    "no such answer; the last to such a request was {} at {}, which differs:{}{}",
                     super::message::describe(record),
                     record.at,
-                    listed(&asked.differences(record))
+                    listed(&asked.differences(record)),
+                    evidence(usize::try_from(record.seq).ok())
                 ),
                 None => "no such request was made".to_owned(),
             });
         };
         let Fact::Request { response, .. } = &record.fact else { return Err(String::new()) };
-        let captured = fields_of(response.as_ref().unwrap_or(&Value::Null), fields, "answer")?;
+        let seq = usize::try_from(record.seq).ok();
+        let captured = fields_of(response.as_ref().unwrap_or(&Value::Null), fields, "answer")
+            .map_err(|why| format!("{why}{}", evidence(seq)))?;
         let verdict = Verdict { captured, ..Verdict::pass() };
         Ok(verdict.with_found(self.view.fact_interval(record), usize::try_from(record.seq).ok()))
     }

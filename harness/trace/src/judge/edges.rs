@@ -58,6 +58,8 @@ fn difference(later: Micros, earlier: Micros) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn millis(earliest: u64, latest: u64) -> Interval {
@@ -90,5 +92,51 @@ mod tests {
         check(millis(2009, 2040), "inside 1040 1 ±41");
         check(millis(1990, 2060), "unclear 80ms");
         check(millis(2011, 2500), "late by 1ms");
+    }
+
+    /// An interval and an instant in it.
+    fn instant() -> impl Strategy<Value = (Interval, u64)> {
+        (0_u64..400, 0_u64..60).prop_flat_map(|(earliest, width)| {
+            let interval = Interval::new(Micros(earliest), Micros(earliest + width));
+            (Just(interval), earliest..=earliest + width)
+        })
+    }
+
+    proptest! {
+        /// A verdict never contradicts what really happened, wherever in their intervals the instants were.
+        #[test]
+        fn a_verdict_holds_of_every_instant_that_may_have_been(
+            (effect, when) in instant(), (lower, not_before) in instant(), (upper, not_after) in instant(), slack in 0_u64..50,
+        ) {
+            let slack = Duration::from_micros(slack);
+            match place(effect, Some(lower), Some(upper), slack) {
+                Edge::TooEarly(by) => prop_assert!(when + by.as_micros() as u64 <= not_before && when < not_before),
+                Edge::TooLate(by) => prop_assert!(when >= not_after + by.as_micros() as u64 && when > not_after),
+                Edge::Inside(margins) => {
+                    // What really was outside was so by no more than the slack.
+                    prop_assert!(not_before.saturating_sub(when) <= slack.as_micros() as u64);
+                    prop_assert!(when.saturating_sub(not_after) <= slack.as_micros() as u64);
+                    prop_assert!(margins.early_micros.unwrap_or_default() >= when as i64 - not_before as i64);
+                    prop_assert!(margins.late_micros.unwrap_or_default() >= not_after as i64 - when as i64);
+                }
+                Edge::Unclear(doubt) => prop_assert!(doubt > slack),
+            }
+        }
+
+        /// Knowing more never turns a certain verdict into its opposite.
+        #[test]
+        fn a_narrower_interval_keeps_what_was_certain((effect, when) in instant(), (lower, _) in instant(), (upper, _) in instant()) {
+            let exact = Interval::exactly(Micros(when));
+            let (wide, narrow) = (
+                place(effect, Some(lower), Some(upper), Duration::ZERO),
+                place(exact, Some(lower), Some(upper), Duration::ZERO),
+            );
+            match wide {
+                Edge::TooEarly(_) => prop_assert!(matches!(narrow, Edge::TooEarly(_))),
+                Edge::TooLate(_) => prop_assert!(matches!(narrow, Edge::TooLate(_) | Edge::TooEarly(_))),
+                Edge::Inside(_) => prop_assert!(matches!(narrow, Edge::Inside(_))),
+                Edge::Unclear(_) => {}
+            }
+        }
     }
 }

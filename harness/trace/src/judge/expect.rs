@@ -7,7 +7,7 @@ use rigor_model::pattern::Count;
 
 use super::edges::{self, Edge};
 use super::gaps::BLIND_PATIENCE;
-use super::message::Window;
+use super::message::{Window, evidence};
 use super::{Bench, StepState, Unresolved, Verdict};
 use crate::history::{Fact, Micros};
 use crate::index::resource_version;
@@ -99,14 +99,14 @@ impl Bench<'_, '_> {
                 if end.is_some_and(|end| end.latest < edges.from.earliest) {
                     continue;
                 }
-                return self.placed(look, onset.when, onset.record, edges, window);
+                return self.placed(onset.when, onset.record, edges, window);
             }
             let not_before = edges.not_before.unwrap_or(edges.from);
             let was_before = onset.when.is_before(edges.from);
             if was_before && end.is_some_and(|end| end.latest < not_before.earliest) {
                 continue;
             }
-            return self.placed(look, onset.when, onset.record, edges, window);
+            return self.placed(onset.when, onset.record, edges, window);
         }
         self.not_yet(look, edges, window)
     }
@@ -119,25 +119,17 @@ impl Bench<'_, '_> {
         window: Window<'_>,
     ) -> StepState {
         match all.iter().find(|occurrence| !occurrence.when.is_before(edges.from)) {
-            Some(first) => self.placed(look, first.when, Some(first.record), edges, window),
+            Some(first) => self.placed(first.when, Some(first.record), edges, window),
             None => self.not_yet(look, edges, window),
         }
     }
 
     /// The verdict on something that was found at `when`.
-    fn placed(
-        &self,
-        look: &Look,
-        when: Interval,
-        record: Option<usize>,
-        edges: Edges,
-        window: Window<'_>,
-    ) -> StepState {
+    fn placed(&self, when: Interval, record: Option<usize>, edges: Edges, window: Window<'_>) -> StepState {
         let settled = match edges::place(when, edges.not_before, Some(edges.not_after), self.view.slack()) {
             Edge::Inside(margins) => Verdict::pass().with_margins(margins).with_found(when, record),
             Edge::TooEarly(by) => {
-                let text =
-                    self.found_outside(look, record, when, &format!("{} too early", seconds(by)), window);
+                let text = self.found_outside(record, when, &format!("{} too early", seconds(by)), window);
                 let failure = Verdict::because(Outcome::Fail, text).with_found(when, record);
                 // Too early is never excused, but it may have been so already before the base from which it counts.
                 let before = when.is_before(edges.from);
@@ -147,8 +139,7 @@ impl Bench<'_, '_> {
                 Some(stall) => Verdict::because(Outcome::Undecided, self.explain(window, &stall))
                     .with_found(when, record),
                 None => {
-                    let text =
-                        self.found_outside(look, record, when, &format!("{} too late", seconds(by)), window);
+                    let text = self.found_outside(record, when, &format!("{} too late", seconds(by)), window);
                     Verdict::because(Outcome::Fail, text).with_found(when, record)
                 }
             },
@@ -281,9 +272,15 @@ impl Bench<'_, '_> {
                     (_, _) => false,
                 };
                 if when.is_before(before) || written_before {
+                    let shown: Vec<String> = [record, earlier_record]
+                        .into_iter()
+                        .flatten()
+                        .map(|record| format!("\n  {}{}", self.described(record), evidence(Some(record))))
+                        .collect();
                     let text = format!(
-                        "{}\n  `{name}` was at {when}, before `{earlier}` at {before}",
-                        self.sentence()
+                        "{}\n  `{name}` was at {when}, before `{earlier}` at {before}{}",
+                        self.sentence(),
+                        shown.concat()
                     );
                     return StepState::Settled(Verdict::because(Outcome::Fail, text));
                 }

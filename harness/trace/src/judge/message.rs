@@ -87,14 +87,12 @@ impl Bench<'_, '_> {
     /// Something was found, outside its window.
     pub(super) fn found_outside(
         &self,
-        look: &Look,
         record: Option<usize>,
         when: Interval,
         how: &str,
         window: Window<'_>,
     ) -> String {
         let what = record.map_or("it was so from the start".to_owned(), |record| self.described(record));
-        let _ = look;
         format!(
             "{}{}\n  it came at {when}, {how}: {what}{}",
             self.sentence(),
@@ -185,8 +183,12 @@ impl Bench<'_, '_> {
             };
             let times =
                 if occurrence.times > 1 { format!(" ({} times)", occurrence.times) } else { String::new() };
-            text +=
-                &format!("\n    {} {where_}{times}: {}", occurrence.when, self.described(occurrence.record));
+            text += &format!(
+                "\n    {} {where_}{times}: {} (seq {})",
+                occurrence.when,
+                self.described(occurrence.record),
+                occurrence.record
+            );
         }
         if let (true, Look::Occurrences { of, .. }) = (all.is_empty(), look) {
             text += &self.near_misses(of, opens);

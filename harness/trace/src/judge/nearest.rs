@@ -104,22 +104,18 @@ impl Bench<'_, '_> {
                 }
             }
             Source::Console { board, .. } => {
-                let lines: Vec<String> = self
-                    .view
-                    .console(board)
-                    .filter(|record| record.at >= from.earliest)
-                    .filter_map(|record| {
-                        let Fact::Console { line, .. } = &record.fact else { return None };
-                        Some(format!("\n    {} {line}", record.at))
-                    })
-                    .collect();
-                if lines.is_empty() {
+                let lines: Vec<&Record> =
+                    self.view.console(board).filter(|record| record.at >= from.earliest).collect();
+                let Some(last) = lines.last() else {
                     return format!("; the console of {board} was silent in that time");
-                }
-                format!(
-                    "; the console's last lines in that time:{}",
-                    lines[lines.len().saturating_sub(TOLD)..].concat()
-                )
+                };
+                let shown =
+                    lines[lines.len().saturating_sub(TOLD)..].iter().map(|record| match &record.fact {
+                        Fact::Console { line, .. } => format!("\n    {} {line}", record.at),
+                        _ => String::new(),
+                    });
+                let shown: String = shown.collect();
+                format!("; the console's last lines in that time:{shown}{}", shown_by(last))
             }
             Source::Requests(asked) => {
                 let made: Vec<&Record> =
@@ -131,7 +127,7 @@ impl Bench<'_, '_> {
                         describe(near),
                         near.at,
                         listed(&asked.differences(near)),
-                        evidence(usize::try_from(near.seq).ok())
+                        shown_by(near)
                     );
                 }
                 if made.is_empty() {
@@ -140,7 +136,8 @@ impl Bench<'_, '_> {
                 let lines = made[made.len().saturating_sub(TOLD)..].iter();
                 let lines: String =
                     lines.map(|record| format!("\n    {} {}", record.at, describe(record))).collect();
-                format!("; the last requests in that time:{lines}")
+                let last = made.last().map(|record| shown_by(record)).unwrap_or_default();
+                format!("; the last requests in that time:{lines}{last}")
             }
             Source::Log { path, .. } => {
                 let last = self
@@ -156,10 +153,15 @@ impl Bench<'_, '_> {
                         let lines: Vec<&str> = text.lines().collect();
                         let shown = lines[lines.len().saturating_sub(TOLD)..].iter();
                         let shown: String = shown.map(|line| format!("\n    {line}")).collect();
-                        format!("; the log's last lines at {}:{shown}", record.at)
+                        format!("; the log's last lines at {}:{shown}{}", record.at, shown_by(record))
                     }
                 }
             }
         }
     }
+}
+
+/// Where a record stands.
+fn shown_by(record: &Record) -> String {
+    evidence(usize::try_from(record.seq).ok())
 }

@@ -225,7 +225,7 @@ fn lines_of_a_log_came_between_two_answers() {
     check(
         "count: 2, between: [500ms, 2s]",
         &[(1_600, ""), (2_010, "ready\n"), (2_900, "ready\n")],
-        "fail: 1 in the window, where the count is 2 | 1.600..2.010 s in the window: GET /api/v1/namespaces/default/pods/lamp/log?container=main as admin: 200",
+        "fail: 1 in the window, where the count is 2 | 1.600..2.010 s in the window: GET /api/v1/namespaces/default/pods/lamp/log?container=main as admin: 200 (seq 9)",
     );
     check(
         "within: 2s",

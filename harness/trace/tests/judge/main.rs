@@ -2,6 +2,7 @@
 
 mod acts;
 mod edges;
+mod failures;
 mod faults;
 mod gaps;
 mod instants;
