@@ -8,77 +8,45 @@ use crate::act::{Api, LinkChange, PowerAct, User};
 use crate::expect::Subject;
 use crate::verbs::Action;
 
-/// Something that a rig offers and a scenario may need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Capability {
-    /// Power of boards can be cut and restored.
-    Power,
-    /// Processors of boards can be stopped.
-    Hang,
-    /// Links of boards can be cut and healed.
-    Link,
-    /// Links of boards can be delayed and can lose packets.
-    LinkQuality,
-    /// Consoles of boards can be read.
-    Console,
-    /// The control plane can be stopped, killed and started.
-    ControlPlane,
-    /// kubectl can reach the control plane.
-    Kubectl,
-    /// Nothing else is on the cluster.
-    ExclusiveCluster,
-    /// Nodes can be made that the harness plays.
-    PlayedNodes,
-    /// Requests can be made under a board's own identity.
-    BoardIdentity,
-}
-
-impl Capability {
-    /// Every capability.
-    pub const ALL: [Capability; 10] = [
-        Capability::Power,
-        Capability::Hang,
-        Capability::Link,
-        Capability::LinkQuality,
-        Capability::Console,
-        Capability::ControlPlane,
-        Capability::Kubectl,
-        Capability::ExclusiveCluster,
-        Capability::PlayedNodes,
-        Capability::BoardIdentity,
-    ];
-
-    /// The word for it in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Capability::Power => "power",
-            Capability::Hang => "hang",
-            Capability::Link => "link",
-            Capability::LinkQuality => "link-quality",
-            Capability::Console => "console",
-            Capability::ControlPlane => "control-plane",
-            Capability::Kubectl => "kubectl",
-            Capability::ExclusiveCluster => "exclusive-cluster",
-            Capability::PlayedNodes => "played-nodes",
-            Capability::BoardIdentity => "board-identity",
+macro_rules! capabilities {
+    ($($variant:ident $word:literal $about:literal;)*) => {
+        /// Something that a rig offers and a scenario may need.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Capability {
+            $(#[doc = $about] $variant,)*
         }
-    }
+
+        impl Capability {
+            /// Every capability.
+            pub const ALL: [Capability; CAPABILITY_NAMES.len()] = [$(Capability::$variant,)*];
+
+            /// The word for it in files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Capability::$variant => $word,)*
+                }
+            }
+        }
+
+        /// The words of [`Capability`], for shapes.
+        pub(crate) const CAPABILITY_NAMES: &[&str] = &[$($word,)*];
+    };
 }
 
-/// The words of [`Capability`], for shapes.
-pub(crate) const CAPABILITY_NAMES: &[&str] = &[
-    "power",
-    "hang",
-    "link",
-    "link-quality",
-    "console",
-    "control-plane",
-    "kubectl",
-    "exclusive-cluster",
-    "played-nodes",
-    "board-identity",
-];
+capabilities! {
+    Power "power" "Power of boards can be cut and restored.";
+    Hang "hang" "Processors of boards can be stopped.";
+    Link "link" "Links of boards can be cut and healed.";
+    LinkQuality "link-quality" "Links of boards can be delayed and can lose packets.";
+    Console "console" "Consoles of boards can be read.";
+    ControlPlane "control-plane" "The control plane can be stopped, killed and started.";
+    Kubectl "kubectl" "kubectl can reach the control plane.";
+    ExclusiveCluster "exclusive-cluster" "Nothing else is on the cluster.";
+    PlayedNodes "played-nodes" "Nodes can be made that the harness plays.";
+    BoardIdentity "board-identity" "Requests can be made under a board's own identity.";
+    VirtualTime "virtual-time" "Time is virtual: any length of it passes in no time.";
+}
 
 /// What an action needs of the rig.
 pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
@@ -98,6 +66,7 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
         },
         Action::ControlPlane(_) => Some(Capability::ControlPlane),
         Action::Kubectl(_) => Some(Capability::Kubectl),
+        Action::Advance(_) => Some(Capability::VirtualTime),
         Action::Parallel(steps) => {
             steps.iter().for_each(|step| imply(&step.action, needs));
             None

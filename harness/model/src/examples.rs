@@ -13,6 +13,9 @@ impl Verb {
             (Verb::Wait, _) => {
                 "Waits until an instant, or for a duration from the step's begin, and does nothing."
             }
+            (Verb::Advance, _) => {
+                "Waits for a duration where time is virtual, so that it costs nothing; skipped elsewhere."
+            }
             (Verb::Parallel, _) => "Begins several acts together; no expectation, `wait` or `repeat` inside.",
             (Verb::Order, _) => "Each named instant is not before the one in front of it.",
             (_, _) => "",
@@ -46,6 +49,7 @@ impl Verb {
             Verb::Node => "node: {name: n1, allocatable: {memory: 64Ki}, labels: {zone: north}}",
             Verb::Kubectl => "kubectl: {args: [get, pods], stdout: lamp}",
             Verb::Wait => "wait: 3s",
+            Verb::Advance => "advance: 24h",
             Verb::Parallel => "parallel: [power: {board: a, do: cut}, power: {board: b, do: cut}]",
             Verb::Expect => {
                 "expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, within: 10s}"

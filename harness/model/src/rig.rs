@@ -59,6 +59,7 @@ impl RigKind {
             Capability::LinkQuality => self != RigKind::Host && !external,
             Capability::Kubectl => self != RigKind::Sim,
             Capability::ExclusiveCluster | Capability::PlayedNodes | Capability::BoardIdentity => true,
+            Capability::VirtualTime => self.virtual_time(),
         }
     }
 

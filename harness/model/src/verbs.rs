@@ -104,6 +104,7 @@ verbs! {
         Node(act::PlayedNode) "node" Act FieldType::Shape(&played::NODE), played::node;
         Kubectl(act::Kubectl) "kubectl" Act FieldType::Shape(&rig::KUBECTL), rig::kubectl;
         Wait(act::Wait) "wait" Act FieldType::Instant, rig::wait;
+        Advance(act::Advance) "advance" Act FieldType::Duration, rig::advance;
         Parallel(Vec<Step>) "parallel" Act FieldType::Steps, crate::step::parallel;
         Expect(expect::Expect) "expect" Expectation FieldType::Shape(&read::EXPECT), read::expect;
         Never(expect::Never) "never" Expectation FieldType::Shape(&read::NEVER), read::never;

@@ -8,7 +8,7 @@ use rigor_model::{Constants, FaultLevel};
 use rigor_trace::{Fact, History, Micros, Verb};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// An observation is taken to arrive at most this long after the write it shows.
@@ -90,6 +90,7 @@ pub fn import(name: &str, recording: &str, constants: &Constants) -> Result<Hist
                     status,
                     response: answer,
                     date,
+                    headers: BTreeMap::new(),
                     error: None,
                 };
                 requests += 1;

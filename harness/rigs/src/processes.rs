@@ -352,6 +352,7 @@ pub fn request_fact(id: u32, sent: Micros, request: &ApiRequest, answer: &ApiAns
         status: answer.status,
         response,
         date: answer.headers.get("date").cloned(),
+        headers: request.heed.iter().map(|name| (name.clone(), answer.headers.get(name).cloned())).collect(),
         error: answer.error.clone(),
     }
 }

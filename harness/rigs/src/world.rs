@@ -6,7 +6,7 @@
 use rigor_model::rig::BoardProfile;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub use rigor_trace::history::{ControlPlaneAct, LinkChange, PowerAct};
@@ -90,6 +90,8 @@ pub struct ApiRequest {
     pub body: Option<String>,
     /// How long to wait for the answer, in microseconds.
     pub timeout: Micros,
+    /// Names, in lower case, of the answer's header fields that are to stand in the history.
+    pub heed: BTreeSet<String>,
 }
 
 impl ApiRequest {
@@ -103,6 +105,7 @@ impl ApiRequest {
             headers: BTreeMap::new(),
             body: body.map(Value::to_string),
             timeout: Micros(10_000_000),
+            heed: BTreeSet::new(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! `at` is when the harness knew of the fact, so it is the latest instant at which it can have happened.
 //! On disk a history is one JSON object a line (`events.jsonl`); [`crate::jsonl`] reads and writes it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -209,6 +210,10 @@ pub enum Fact {
         /// The answer's Date header.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         date: Option<String>,
+        /// Those of the answer's header fields that the scenario speaks of, by names in lower case; null where
+        /// the answer had none of the name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, Option<String>>,
         /// Why there was no answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,

@@ -1,5 +1,7 @@
 //! Reading of acts on the API.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::manifest::{manifest, object, objects};
@@ -48,6 +50,11 @@ static ANSWER_SHAPE: Shape = Shape::new(
         ),
         Field::optional("match", FieldType::Pattern, "What the body has to look like."),
         Field::optional("cel", FieldType::Text, "What has to hold of `answer` and `status`, in CEL."),
+        Field::optional(
+            "headers",
+            FieldType::Mapping(&FieldType::TextOrPattern),
+            "What header fields have to look like; case does not matter in their names.",
+        ),
     ],
 );
 
@@ -84,10 +91,17 @@ pub(crate) static PATCH: Shape = Shape::new(
         NAME,
         Field::required(
             "type",
-            FieldType::Word(&["merge", "json", "strategic"]),
+            FieldType::Word(&["merge", "json", "strategic", "apply"]),
             "How the patch is to be read.",
         ),
         Field::required("patch", FieldType::Any, "The patch."),
+        Field::optional(
+            "fieldManager",
+            FieldType::Text,
+            "Who is said to change the fields; with apply, rigor if left out.",
+        ),
+        Field::optional("force", FieldType::Flag, "With apply: takes fields from other managers.")
+            .usually("false"),
         SUBRESOURCE,
         USER,
         NAMESPACE,
@@ -154,6 +168,7 @@ pub(crate) static REQUEST: Shape = Shape::new(
         Field::required("path", FieldType::Text, "The path with its query.").such_as("/api/v1/nodes"),
         Field::optional("body", FieldType::Any, "A JSON body."),
         Field::optional("contentType", FieldType::Text, "The body's media type.").usually("application/json"),
+        Field::optional("headers", FieldType::Mapping(&FieldType::Text), "Header fields to send."),
         USER,
         ANSWER,
     ],
@@ -198,6 +213,14 @@ pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch>
     let patch = fields.get("patch")?;
     match (patch_type, &patch.kind) {
         (PatchType::Json, Kind::List(_)) | (PatchType::Merge | PatchType::Strategic, Kind::Map(_)) => {}
+        (PatchType::Apply, Kind::Map(_)) => {
+            for key in ["apiVersion", "kind"] {
+                if patch.get(key).is_none() {
+                    let message = format!("what is applied has no `{key}`");
+                    context.reader.wrong(&patch.span, message, "add it: the server wants the object's own");
+                }
+            }
+        }
         (PatchType::Json, _) => {
             context.reader.wrong(
                 &patch.span,
@@ -205,7 +228,7 @@ pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch>
                 "write [{op: replace, path: /spec/x, value: 1}]",
             );
         }
-        (PatchType::Merge | PatchType::Strategic, _) => {
+        (PatchType::Merge | PatchType::Strategic | PatchType::Apply, _) => {
             context.reader.wrong(
                 &patch.span,
                 "this type of patch is a mapping",
@@ -216,10 +239,18 @@ pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch>
     if patch_type != PatchType::Json {
         strings::check_object(context.reader, patch, None);
     }
+    let manager = fields.get("fieldManager").and_then(|node| text(context, node));
+    let force = fields.get("force").and_then(|node| context.reader.flag(node)).unwrap_or(false);
+    if let (Some(node), true) = (fields.get("force"), patch_type != PatchType::Apply) {
+        let message = format!("force says nothing about a patch of type {}", patch_type.name());
+        context.reader.wrong(&node.span, message, "leave it out, or write type: apply");
+    }
     Some(Patch {
         target: target?,
         patch_type,
         patch: templated(context, patch),
+        field_manager: manager.or_else(|| (patch_type == PatchType::Apply).then(|| "rigor".to_owned())),
+        force,
         subresource: subresource(context, &fields),
         api: api(context, &fields, true)?,
     })
@@ -279,6 +310,7 @@ pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<Requ
         path,
         body: fields.get("body").map(|node| templated(context, node)),
         content_type: fields.get("contentType").and_then(|node| text(context, node)),
+        headers: headers(context, fields.get("headers"), text),
         api: api(context, &fields, false)?,
     })
 }
@@ -397,7 +429,42 @@ fn answer(context: &mut Context<'_, '_>, node: &Node) -> Option<Answer> {
         Some(node) => Some(context.cel(node, &[cel::ANSWER, cel::STATUS])?),
         None => None,
     };
-    Some(Answer { status, body, cel })
+    let headers = headers(context, fields.get("headers"), |context, node| match &node.kind {
+        Kind::Map(_) => pattern(context, node),
+        // A field's value is a text; a number would never be equal to it.
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => {
+            context.reader.text(node).and_then(|_| pattern(context, node))
+        }
+    });
+    Some(Answer { status, body, cel, headers })
+}
+
+/// Header fields by their names in lower case.
+fn headers<'r, 's, T>(
+    context: &mut Context<'r, 's>,
+    node: Option<&Node>,
+    read: impl Fn(&mut Context<'r, 's>, &Node) -> Option<T>,
+) -> BTreeMap<String, T> {
+    let Some(node) = node else { return BTreeMap::new() };
+    let mut headers = BTreeMap::new();
+    for entry in context.reader.map(node) {
+        let name = entry.key.to_ascii_lowercase();
+        if !is_header_name(&name) {
+            let message = format!("`{}` names no header field", entry.key);
+            context.reader.wrong(&entry.key_span, message, "write for example Accept or If-Match");
+        } else if let Some(value) = read(context, &entry.value)
+            && headers.insert(name, value).is_some()
+        {
+            let message = format!("the header field {} stands twice", entry.key);
+            context.reader.wrong(&entry.key_span, message, "case does not matter; write it once");
+        }
+    }
+    headers
+}
+
+/// What HTTP calls a token.
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
 
 /// A pattern that may hold names.

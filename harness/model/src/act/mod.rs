@@ -67,6 +67,8 @@ pub struct Answer {
     pub body: Option<Pattern>,
     /// What has to hold of body and status.
     pub cel: Option<Cel>,
+    /// What header fields have to look like, by their names in lower case.
+    pub headers: BTreeMap<String, Pattern>,
 }
 
 impl Answer {
@@ -114,11 +116,14 @@ pub enum PatchType {
     Json,
     /// Kubernetes' strategic merge patch.
     Strategic,
+    /// Server-side apply.
+    Apply,
 }
 
 impl PatchType {
     /// Every type.
-    pub const ALL: [PatchType; 3] = [PatchType::Merge, PatchType::Json, PatchType::Strategic];
+    pub const ALL: [PatchType; 4] =
+        [PatchType::Merge, PatchType::Json, PatchType::Strategic, PatchType::Apply];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
@@ -126,6 +131,7 @@ impl PatchType {
             PatchType::Merge => "merge",
             PatchType::Json => "json",
             PatchType::Strategic => "strategic",
+            PatchType::Apply => "apply",
         }
     }
 
@@ -135,6 +141,8 @@ impl PatchType {
             PatchType::Merge => "application/merge-patch+json",
             PatchType::Json => "application/json-patch+json",
             PatchType::Strategic => "application/strategic-merge-patch+json",
+            // JSON is YAML.
+            PatchType::Apply => "application/apply-patch+yaml",
         }
     }
 }
@@ -157,6 +165,10 @@ pub struct Patch {
     pub patch_type: PatchType,
     /// The patch.
     pub patch: Value,
+    /// Who is said to change the fields; always there with [`PatchType::Apply`].
+    pub field_manager: Option<String>,
+    /// Takes fields from other managers; with [`PatchType::Apply`] only.
+    pub force: bool,
     /// `status`, `scale`.
     pub subresource: Option<String>,
     /// Identity, namespace, answer.
@@ -256,6 +268,8 @@ pub struct RequestAct {
     pub body: Option<Value>,
     /// Its media type; `application/json` if absent.
     pub content_type: Option<String>,
+    /// Header fields to send, by their names in lower case.
+    pub headers: BTreeMap<String, String>,
     /// Identity, answer.
     pub api: Api,
 }
@@ -421,6 +435,12 @@ pub struct PlayedNode {
     pub capacity: Option<Map<String, Value>>,
     /// Labels, laid over those it has.
     pub labels: BTreeMap<String, String>,
+    /// Annotations, laid over those it has.
+    pub annotations: BTreeMap<String, String>,
+    /// `spec.taints`, all of them.
+    pub taints: Option<Vec<Value>>,
+    /// `spec.unschedulable`.
+    pub unschedulable: Option<bool>,
     /// Its Ready condition.
     pub state: Option<NodeState>,
     /// `leaseDurationSeconds`; the constant if absent. Whole seconds.
@@ -478,6 +498,8 @@ pub enum Report {
     Now,
     /// Now and then that often.
     Every(Length),
+    /// Once, at that instant or in this step if it is past, and not before.
+    At(Instant),
     /// Not at all.
     Never,
 }
@@ -502,4 +524,11 @@ pub struct Kubectl {
 pub struct Wait {
     /// Until then.
     pub until: Instant,
+}
+
+/// Lets virtual time pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advance {
+    /// So much of it.
+    pub by: Length,
 }

@@ -1,5 +1,7 @@
 //! Reading of `node`: a node that the harness plays, with exact figures.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::api::text;
@@ -18,6 +20,9 @@ pub(crate) static NODE: Shape = Shape::new(
         Field::optional("capacity", FieldType::Mapping(&FieldType::Any), "What it has.")
             .usually("as allocatable"),
         Field::optional("labels", FieldType::Mapping(&FieldType::Text), "Its labels."),
+        Field::optional("annotations", FieldType::Mapping(&FieldType::Text), "Its annotations."),
+        Field::optional("taints", FieldType::List(&FieldType::Shape(&TAINT)), "Its taints, all of them."),
+        Field::optional("unschedulable", FieldType::Flag, "Whether it is cordoned."),
         Field::optional(
             "state",
             FieldType::Word(&["ready", "unready", "unknown", "bare"]),
@@ -35,9 +40,22 @@ pub(crate) static NODE: Shape = Shape::new(
         Field::optional(
             "report",
             FieldType::DurationOr(&["now", "never"]),
-            "When it writes its status: once now, that often, or never.",
+            "When it writes its status: once now, once `at` an instant, that often, or never.",
         )
         .usually("now"),
+    ],
+);
+
+const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+static TAINT: Shape = Shape::new(
+    "taint",
+    "What keeps pods away.",
+    &[
+        Field::required("key", FieldType::Text, "Its key."),
+        Field::optional("value", FieldType::Text, "Its value."),
+        Field::required("effect", FieldType::Word(EFFECTS), "What it does."),
+        Field::optional("timeAdded", FieldType::Text, "When it was added, as RFC 3339 has it."),
     ],
 );
 
@@ -52,21 +70,14 @@ pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedN
             "give the played node another name, such as n1",
         );
     }
-    let labels = match fields.get("labels") {
-        Some(node) => {
-            let entries = context.reader.map(node);
-            entries
-                .iter()
-                .filter_map(|entry| Some((entry.key.clone(), text(context, &entry.value)?)))
-                .collect()
-        }
-        None => std::collections::BTreeMap::new(),
-    };
     Some(PlayedNode {
         name,
         allocatable: figures(context, &fields, "allocatable"),
         capacity: figures(context, &fields, "capacity"),
-        labels,
+        labels: texts(context, fields.get("labels")),
+        annotations: texts(context, fields.get("annotations")),
+        taints: fields.get("taints").map(|node| taints(context, node)),
+        unschedulable: fields.get("unschedulable").and_then(|node| context.reader.flag(node)),
         state: fields
             .get("state")
             .and_then(|node| word(context.reader, node, &NodeState::ALL, NodeState::name)),
@@ -79,9 +90,38 @@ pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedN
         report: fields.get("report").and_then(|node| match node.as_text() {
             Some("now") => Some(Report::Now),
             Some("never") => Some(Report::Never),
+            Some(written) if written.starts_with("at ") => report_at(context, node, written),
             Some(_) | None => context.length(node).map(Report::Every),
         }),
     })
+}
+
+/// `at` an instant.
+fn report_at(context: &mut Context<'_, '_>, node: &Node, written: &str) -> Option<Report> {
+    let instant = Kind::Text(written.trim_start_matches("at ").trim().to_owned());
+    context.instant(&Node { span: node.span.clone(), kind: instant }).map(Report::At)
+}
+
+/// Texts by names of the writer's choice.
+fn texts(context: &mut Context<'_, '_>, node: Option<&Node>) -> BTreeMap<String, String> {
+    let entries = node.map_or(&[][..], |node| context.reader.map(node));
+    entries.iter().filter_map(|entry| Some((entry.key.clone(), text(context, &entry.value)?))).collect()
+}
+
+fn taints(context: &mut Context<'_, '_>, node: &Node) -> Vec<Value> {
+    let mut taints = Vec::new();
+    for item in context.reader.list(node) {
+        let Some(fields) = context.reader.open(item, &TAINT) else { continue };
+        let mut taint = Map::new();
+        for key in ["key", "value", "timeAdded"] {
+            let value = fields.get(key).and_then(|node| text(context, node));
+            taint.extend(value.map(|value| (key.to_owned(), Value::String(value))));
+        }
+        let effect = fields.get("effect").and_then(|node| word(context.reader, node, EFFECTS, |word| word));
+        taint.extend(effect.map(|effect| ("effect".to_owned(), Value::from(effect))));
+        taints.push(Value::Object(taint));
+    }
+    taints
 }
 
 /// Resources and their amounts: texts or whole numbers.

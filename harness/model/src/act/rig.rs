@@ -1,7 +1,7 @@
 //! Reading of acts on the rig, and of the acts that only let time pass or run a command.
 
 use super::api::{pattern, templated, text};
-use super::{ControlPlaneAct, Kubectl, Link, LinkAct, LinkChange, Power, PowerAct, Wait};
+use super::{Advance, ControlPlaneAct, Kubectl, Link, LinkAct, LinkChange, Power, PowerAct, Wait};
 use crate::reader::word;
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::Context;
@@ -144,6 +144,15 @@ pub(crate) fn wait(context: &mut Context<'_, '_>, node: &Node) -> Option<Wait> {
         return None;
     }
     Some(Wait { until: context.instant(node)? })
+}
+
+pub(crate) fn advance(context: &mut Context<'_, '_>, node: &Node) -> Option<Advance> {
+    if let Kind::Map(_) = &node.kind {
+        let remedy = "write advance: 1h, or advance: 2 * leaseDuration";
+        context.reader.wrong(&node.span, "advance takes a duration, not a mapping", remedy);
+        return None;
+    }
+    Some(Advance { by: context.length(node)? })
 }
 
 /// A board of the trial.

@@ -358,7 +358,7 @@ pub(crate) fn parallel(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec
         .map(|(index, item)| {
             let step = context.read_step(item, &format!("{}", index + 1))?;
             let verb = step.action.verb();
-            if verb.class() != Class::Act || matches!(verb, Verb::Wait | Verb::Parallel) {
+            if verb.class() != Class::Act || matches!(verb, Verb::Wait | Verb::Advance | Verb::Parallel) {
                 context.reader.wrong(
                     &item.span,
                     format!("`{}` cannot stand in parallel", verb.name()),

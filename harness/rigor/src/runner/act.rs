@@ -11,6 +11,7 @@ use rigor_model::{Action, Constants, Step};
 use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::{Fact, Micros};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A trial's world with what the harness plays in it.
 pub(super) struct Stage<'a> {
@@ -26,6 +27,9 @@ pub(super) struct Stage<'a> {
 
 /// A rig that lets neither time pass nor anything happen this often in a row will not do so any more.
 const MOST_STANDSTILL: u32 = 1000;
+
+/// When a node that the step plays writes its status, by the node's name as the scenario has it.
+pub(super) type Moments = BTreeMap<String, Micros>;
 
 fn missing(error: &MissingName) -> Infra {
     Infra::lasting(format!("`${{{}}}` has no value yet", error.0), "capture it in an earlier step")
@@ -74,19 +78,25 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Performs one act; an expectation does nothing.
-    pub(super) fn perform(&mut self, action: &Action, values: &Values) -> Result<(), Infra> {
+    /// Performs one act; an expectation does nothing. `moments` are the instants at which played nodes report.
+    pub(super) fn perform(
+        &mut self,
+        action: &Action,
+        values: &Values,
+        moments: &Moments,
+    ) -> Result<(), Infra> {
         match action {
             Action::Apply(act) => self.apply(&act.filled(values).map_err(|error| missing(&error))?),
             Action::Power(act) => self.world.power(&act.board, act.act),
             Action::Link(act) => self.world.link(&act.board, act.change.resolve(&self.constants)),
             Action::ControlPlane(act) => self.world.control_plane(*act),
             Action::Node(act) => {
-                self.play_node(&act.filled(values).map_err(|error| missing(&error))?);
+                let moment = moments.get(&act.name).copied();
+                self.play_node(&act.filled(values).map_err(|error| missing(&error))?, moment);
                 Ok(())
             }
             Action::Kubectl(act) => self.kubectl(&act.filled(values).map_err(|error| missing(&error))?),
-            Action::Parallel(steps) => self.parallel(steps, values),
+            Action::Parallel(steps) => self.parallel(steps, values, moments),
             Action::Create(_)
             | Action::Replace(_)
             | Action::Patch(_)
@@ -102,6 +112,7 @@ impl<'a> Stage<'a> {
                 Ok(())
             }
             Action::Wait(_)
+            | Action::Advance(_)
             | Action::Expect(_)
             | Action::Never(_)
             | Action::Always(_)
@@ -138,6 +149,7 @@ impl<'a> Stage<'a> {
             | Action::Node(_)
             | Action::Kubectl(_)
             | Action::Wait(_)
+            | Action::Advance(_)
             | Action::Parallel(_)
             | Action::Expect(_)
             | Action::Never(_)
@@ -169,9 +181,9 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn play_node(&mut self, act: &PlayedNode) {
+    fn play_node(&mut self, act: &PlayedNode, moment: Option<Micros>) {
         let (now, wall) = (self.world.now(), self.wall());
-        for request in self.played.act(act, &self.constants, now, wall) {
+        for request in self.played.act(act, moment, &self.constants, now, wall) {
             self.world.request(request);
         }
     }
@@ -185,7 +197,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Single requests begin together; other acts follow in the order they are written.
-    fn parallel(&mut self, steps: &[Step], values: &Values) -> Result<(), Infra> {
+    fn parallel(&mut self, steps: &[Step], values: &Values, moments: &Moments) -> Result<(), Infra> {
         let mut together = Vec::new();
         let mut others = Vec::new();
         for step in steps {
@@ -200,7 +212,7 @@ impl<'a> Stage<'a> {
             self.name(step);
         }
         for step in others {
-            self.perform(&step.action, values)?;
+            self.perform(&step.action, values, moments)?;
             self.name(step);
         }
         Ok(())

@@ -28,6 +28,10 @@ fn list(texts: &[String], values: &Values) -> Filled<Vec<String>> {
     texts.iter().map(|text| fill_text(text, values)).collect()
 }
 
+fn texts(texts: &BTreeMap<String, String>, values: &Values) -> Filled<BTreeMap<String, String>> {
+    texts.iter().map(|(key, value)| Ok((fill_text(key, values)?, fill_text(value, values)?))).collect()
+}
+
 fn mapping(mapping: Option<&Map<String, Value>>, values: &Values) -> Filled<Option<Map<String, Value>>> {
     let fill_entry = |(key, value): (&String, &Value)| Ok((fill_text(key, values)?, fill(value, values)?));
     mapping.map(|mapping| mapping.iter().map(fill_entry).collect()).transpose()
@@ -80,6 +84,8 @@ impl Fill for Patch {
             target: self.target.filled(values)?,
             patch_type: self.patch_type,
             patch: fill(&self.patch, values)?,
+            field_manager: optional(self.field_manager.as_ref(), values)?,
+            force: self.force,
             subresource: self.subresource.clone(),
             api: self.api.filled(values)?,
         })
@@ -126,6 +132,7 @@ impl Fill for RequestAct {
             path: fill_text(&self.path, values)?,
             body: self.body.as_ref().map(|body| fill(body, values)).transpose()?,
             content_type: optional(self.content_type.as_ref(), values)?,
+            headers: texts(&self.headers, values)?,
             api: self.api.filled(values)?,
         })
     }
@@ -133,16 +140,16 @@ impl Fill for RequestAct {
 
 impl Fill for PlayedNode {
     fn filled(&self, values: &Values) -> Filled<Self> {
-        let labels = self
-            .labels
-            .iter()
-            .map(|(key, value)| Ok((fill_text(key, values)?, fill_text(value, values)?)))
-            .collect::<Result<_, MissingName>>()?;
+        let taints = self.taints.as_ref();
         Ok(Self {
             name: fill_text(&self.name, values)?,
             allocatable: mapping(self.allocatable.as_ref(), values)?,
             capacity: mapping(self.capacity.as_ref(), values)?,
-            labels,
+            labels: texts(&self.labels, values)?,
+            annotations: texts(&self.annotations, values)?,
+            taints: taints
+                .map(|taints| taints.iter().map(|taint| fill(taint, values)).collect())
+                .transpose()?,
             ..self.clone()
         })
     }

@@ -41,13 +41,17 @@ impl Schedule {
 
     /// Whether it is due; if so, the next time is one period after it was due, or from now where that has passed.
     fn take(&mut self, now: Micros) -> bool {
-        let (Some(due), Some(period)) = (self.due, self.period) else { return false };
-        if due > now {
-            return false;
-        }
-        let next = due + period;
-        self.due = Some(if next > now { next } else { now + period });
+        let Some(due) = self.due.filter(|due| *due <= now) else { return false };
+        self.due = self.period.map(|period| {
+            let next = due + period;
+            if next > now { next } else { now + period }
+        });
         true
+    }
+
+    /// Whether it is to be done once, later.
+    fn is_to_come(&self, now: Micros) -> bool {
+        self.period.is_none() && self.due.is_some_and(|due| due > now)
     }
 }
 
@@ -62,6 +66,7 @@ impl PlayedNodes {
     pub(super) fn act(
         &mut self,
         act: &PlayedNode,
+        moment: Option<Micros>,
         constants: &Constants,
         now: Micros,
         wall: Timestamp,
@@ -69,11 +74,13 @@ impl PlayedNodes {
         let mut requests = Vec::new();
         let is_new = !self.nodes.contains_key(&act.name);
         let node = self.nodes.entry(act.name.clone()).or_insert_with(|| Played::new(constants, wall));
-        node.change(act, is_new, constants, now, wall);
+        node.change(act, is_new, moment, constants, now, wall);
         if is_new {
-            let labels = node.all_labels(&act.name);
-            let object =
-                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": act.name, "labels": labels}});
+            let mut object = besides(act);
+            object["apiVersion"] = json!("v1");
+            object["kind"] = json!("Node");
+            object["metadata"]["name"] = json!(act.name);
+            object["metadata"]["labels"] = json!(node.all_labels(&act.name));
             requests.push(ApiRequest::new("POST", "/api/v1/nodes", Some(&object)));
             if act.renew != Some(Renew::Never) {
                 let lease = node.lease(&act.name, wall);
@@ -81,15 +88,26 @@ impl PlayedNodes {
                 requests.push(ApiRequest::new("POST", path, Some(&lease)));
             }
         } else {
+            let mut patch = besides(act);
             if !act.labels.is_empty() {
-                let patch = json!({"metadata": {"labels": act.labels}});
+                patch["metadata"]["labels"] = json!(act.labels);
+            }
+            if patch != json!({}) {
                 requests.push(merge(format!("/api/v1/nodes/{}", act.name), &patch));
             }
             if act.lease_duration.is_some() || matches!(act.renew, Some(Renew::Every(_))) {
                 requests.push(node.renewal(&act.name, wall));
             }
         }
-        let reports = act.report != Some(Report::Never) && node.state != NodeState::Bare;
+        if matches!(act.report, Some(Report::At(_))) {
+            if node.reports.take(now) {
+                requests.push(node.report(&act.name, wall));
+            }
+            return requests;
+        }
+        let reports = act.report != Some(Report::Never)
+            && node.state != NodeState::Bare
+            && !node.reports.is_to_come(now);
         let changed = act.allocatable.is_some()
             || act.capacity.is_some()
             || act.state.is_some()
@@ -138,6 +156,7 @@ impl Played {
         &mut self,
         act: &PlayedNode,
         is_new: bool,
+        moment: Option<Micros>,
         constants: &Constants,
         now: Micros,
         wall: Timestamp,
@@ -166,6 +185,7 @@ impl Played {
         }
         match &act.report {
             Some(Report::Every(length)) => self.reports = Schedule::every(length.resolve(constants), now),
+            Some(Report::At(_)) => self.reports = Schedule { period: None, due: moment },
             Some(Report::Now | Report::Never) => self.reports = Schedule::default(),
             None => {}
         }
@@ -222,6 +242,21 @@ impl Played {
     }
 }
 
+/// What an act says of a node besides its labels and its status.
+fn besides(act: &PlayedNode) -> Value {
+    let mut patch = json!({});
+    if !act.annotations.is_empty() {
+        patch["metadata"] = json!({"annotations": act.annotations});
+    }
+    if let Some(taints) = &act.taints {
+        patch["spec"]["taints"] = json!(taints);
+    }
+    if let Some(unschedulable) = act.unschedulable {
+        patch["spec"]["unschedulable"] = json!(unschedulable);
+    }
+    patch
+}
+
 fn merge(path: String, patch: &Value) -> ApiRequest {
     ApiRequest::new("PATCH", path, Some(patch)).header("content-type", "application/merge-patch+json")
 }
@@ -233,7 +268,7 @@ fn seconds(wall: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigor_model::expr::Length;
+    use rigor_model::expr::{Instant, Length};
 
     fn act(name: &str) -> PlayedNode {
         PlayedNode {
@@ -241,6 +276,9 @@ mod tests {
             allocatable: None,
             capacity: None,
             labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            taints: None,
+            unschedulable: None,
             state: None,
             lease_duration: None,
             renew: None,
@@ -267,7 +305,11 @@ mod tests {
         }
 
         fn act(&mut self, act: &PlayedNode, now: Micros) -> Vec<String> {
-            lines(&self.nodes.act(act, &self.constants, now, Self::wall(now)))
+            self.act_at(act, None, now)
+        }
+
+        fn act_at(&mut self, act: &PlayedNode, moment: Option<Micros>, now: Micros) -> Vec<String> {
+            lines(&self.nodes.act(act, moment, &self.constants, now, Self::wall(now)))
         }
 
         fn due(&mut self, now: Micros) -> Vec<String> {
@@ -339,6 +381,49 @@ mod tests {
             &["PATCH /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n2"],
         );
         check(&mut stage, known(PlayedNode { report: Some(Report::Now), ..act("") }), &[status]);
+    }
+
+    #[test]
+    fn a_report_can_be_given_at_an_instant_and_not_before() {
+        let mut stage = Stage::new();
+        let at = |renew| PlayedNode { renew, report: Some(Report::At(Instant::Start)), ..act("n1") };
+        let first = stage.act_at(&at(Some(Renew::Never)), Some(Micros(2 * SECOND)), Micros(0));
+        assert_eq!(first.len(), 1, "{first:?}");
+        let figures = PlayedNode { allocatable: figures("1Ki"), ..act("n1") };
+        assert!(stage.act(&figures, Micros(SECOND)).is_empty(), "it waits for its moment");
+        assert_eq!(stage.nodes.next_due(), Some(Micros(2 * SECOND)));
+        assert!(stage.due(Micros(2 * SECOND - 1)).is_empty());
+        let due = stage.due(Micros(2 * SECOND));
+        assert!(due.len() == 1 && due[0].contains("\"memory\":\"1Ki\""), "{due:?}");
+        assert_eq!(stage.nodes.next_due(), None);
+        let past = stage.act_at(&at(None), Some(Micros(SECOND)), Micros(3 * SECOND));
+        assert!(past.len() == 1 && past[0].starts_with("PATCH /api/v1/nodes/n1/status"), "{past:?}");
+        assert_eq!(stage.nodes.next_due(), None);
+    }
+
+    #[test]
+    fn annotations_taints_and_cordons_are_written() {
+        let mut stage = Stage::new();
+        let node = PlayedNode {
+            annotations: [("a".to_owned(), "b".to_owned())].into(),
+            taints: Some(vec![json!({"key": "k", "effect": "NoSchedule"})]),
+            unschedulable: Some(true),
+            renew: Some(Renew::Never),
+            report: Some(Report::Never),
+            ..act("n1")
+        };
+        let created = stage.act(&node, Micros(0));
+        assert_eq!(
+            created,
+            [
+                r#"POST /api/v1/nodes {"apiVersion":"v1","kind":"Node","metadata":{"annotations":{"a":"b"},"labels":{"kubernetes.io/hostname":"n1"},"name":"n1"},"spec":{"taints":[{"effect":"NoSchedule","key":"k"}],"unschedulable":true}}"#
+            ]
+        );
+        let bare = PlayedNode { taints: Some(Vec::new()), unschedulable: Some(false), ..act("n1") };
+        assert_eq!(
+            stage.act(&bare, Micros(0)),
+            [r#"PATCH /api/v1/nodes/n1 {"spec":{"taints":[],"unschedulable":false}}"#]
+        );
     }
 
     #[test]

@@ -49,7 +49,9 @@ impl Place {
 }
 
 fn by(api: &Api, method: &str, path: String, body: Option<&Value>) -> ApiRequest {
-    ApiRequest::new(method, path, body).as_user(identity(&api.user))
+    let mut request = ApiRequest::new(method, path, body).as_user(identity(&api.user));
+    request.heed = api.answer.headers.keys().cloned().collect();
+    request
 }
 
 fn patching(api: &Api, path: String, patch_type: PatchType, patch: &Value) -> ApiRequest {
@@ -95,7 +97,19 @@ pub(super) fn replace(act: &Replace, namespace: &str) -> Option<ApiRequest> {
 pub(super) fn patch(act: &Patch, namespace: &str) -> ApiRequest {
     let path =
         object_path(act.target.kind, &act.target.name, &act.api, namespace, act.subresource.as_deref());
+    let manager = act.field_manager.as_ref().map(|manager| format!("fieldManager={}", in_query(manager)));
+    let force = act.force.then(|| "force=true".to_owned());
+    let query: Vec<String> = manager.into_iter().chain(force).collect();
+    let path = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
     patching(&act.api, path, act.patch_type, &act.patch)
+}
+
+/// A text as a query holds it.
+fn in_query(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 pub(super) fn delete(act: &Delete, namespace: &str) -> ApiRequest {
@@ -143,11 +157,11 @@ pub(super) fn bind(act: &Bind, namespace: &str) -> ApiRequest {
 }
 
 pub(super) fn request(act: &RequestAct) -> ApiRequest {
-    let request = by(&act.api, &act.method, act.path.clone(), act.body.as_ref());
-    match &act.content_type {
-        Some(content_type) => request.header("content-type", content_type),
-        None => request,
+    let mut request = by(&act.api, &act.method, act.path.clone(), act.body.as_ref());
+    if let Some(content_type) = &act.content_type {
+        request = request.header("content-type", content_type);
     }
+    act.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
 }
 
 #[cfg(test)]
@@ -195,7 +209,21 @@ mod tests {
                     target: target("Deployment", "d"),
                     patch_type: PatchType::Json,
                     patch: json!([]),
+                    field_manager: None,
+                    force: false,
                     subresource: Some("scale".to_owned()),
+                    api: api(),
+                },
+                "default",
+            ),
+            patch(
+                &Patch {
+                    target: target("Pod", "p"),
+                    patch_type: PatchType::Apply,
+                    patch: json!({"apiVersion": "v1", "kind": "Pod"}),
+                    field_manager: Some("two words/ä".to_owned()),
+                    force: true,
+                    subresource: None,
                     api: api(),
                 },
                 "default",
@@ -219,6 +247,7 @@ mod tests {
                 path: "/x?y=z".to_owned(),
                 body: Some(json!({})),
                 content_type: Some("text/plain".to_owned()),
+                headers: [("if-match".to_owned(), "*".to_owned())].into(),
                 api: Api { user: User::Anonymous, ..api() },
             }),
         ];

@@ -5,10 +5,11 @@
 //! once: nothing that failed is ever tried again. Evidence is saved before the cleanup changes what there is to see, and
 //! thrown away where nobody will want it.
 
-use super::act::Stage;
+use super::act::{Moments, Stage};
 use super::ready::wait_ready;
 use crate::report::{TrialReport, save_evidence};
 use jiff::Timestamp;
+use rigor_model::act::{PlayedNode, Report};
 use rigor_model::expr::Instant;
 use rigor_model::{Action, Class, Constants, Faults, Outcome, Rig, Scenario, Section, Step};
 use rigor_rigs::{ApiRequest, Infra, World};
@@ -226,9 +227,14 @@ fn take(stage: &mut Stage<'_>, judge: &Judge<'_>, index: usize, step: &Step) -> 
     stage.world.record(Fact::Step { index, phase: Phase::Begin });
     match (&step.action, step.action.verb().class()) {
         (Action::Wait(wait), _) => pass_time(stage, judge, index, &wait.until)?,
+        (Action::Advance(advance), _) => {
+            let until = Instant::Plus(Box::new(Instant::Begin), advance.by.clone());
+            pass_time(stage, judge, index, &until)?;
+        }
         (action, Class::Act | Class::Structure) => {
             let values = judge.values(index, stage.world.history());
-            stage.perform(action, &values)?;
+            let moments = moments(stage, judge, index, action)?;
+            stage.perform(action, &values, &moments)?;
         }
         (_, Class::Expectation) => loop {
             if let Some(path) = judge.log_to_ask(index, stage.world.history(), stage.world.now()) {
@@ -251,6 +257,23 @@ fn take(stage: &mut Stage<'_>, judge: &Judge<'_>, index: usize, step: &Step) -> 
         StepState::Settled(verdict) => Ok(verdict),
         StepState::Pending { .. } => Err(Infra::transient(format!("{} cannot be judged", step_name(step)))),
     }
+}
+
+/// When the nodes that an act plays report, where it says so by an instant.
+fn moments(stage: &Stage<'_>, judge: &Judge<'_>, index: usize, action: &Action) -> Result<Moments, Infra> {
+    let mut moments = Moments::new();
+    if let Action::Node(PlayedNode { name, report: Some(Report::At(at)), .. }) = action {
+        let found = judge.instant(index, stage.world.history(), stage.world.now(), at);
+        let found = found.map_err(|why| {
+            Infra::lasting(format!("report: at {at}: {why}"), "name an instant that is known by then")
+        })?;
+        moments.insert(name.clone(), found.latest);
+    } else if let Action::Parallel(steps) = action {
+        for step in steps {
+            moments.extend(self::moments(stage, judge, index, &step.action)?);
+        }
+    }
+    Ok(moments)
 }
 
 /// Lets time pass until an instant is certainly over. One that cannot be told is waited for a while.

@@ -25,6 +25,15 @@ impl Bench<'_, '_> {
         let facts = self.facts_of(action, begin, end);
         match action {
             Action::Wait(_) => Verdict::pass(),
+            Action::Advance(advance) => {
+                let records = self.history.records();
+                let passed = records[end].at.since(records[begin].at);
+                if passed < advance.by.resolve(&self.constants) {
+                    let text = format!("{}\n  only {passed:?} passed", self.sentence());
+                    return Verdict::because(Outcome::InfraError, text);
+                }
+                Verdict::pass()
+            }
             Action::Parallel(acts) => {
                 let verdicts = acts.iter().map(|act| self.act_verdict(&act.action, begin, end));
                 verdicts.max_by_key(|verdict| verdict.outcome).unwrap_or_else(Verdict::pass)
@@ -68,7 +77,9 @@ impl Bench<'_, '_> {
             return Verdict::because(Outcome::InfraError, text);
         }
         for record in facts {
-            let Fact::Request { method, path, status, response, error, .. } = &record.fact else { continue };
+            let Fact::Request { method, path, status, response, error, headers, .. } = &record.fact else {
+                continue;
+            };
             let place = format!("{}\n  {method} {path} at {}", self.sentence(), record.at);
             if *status == 0 {
                 let why = error.as_deref().unwrap_or("the connection ended");
@@ -89,6 +100,18 @@ impl Bench<'_, '_> {
             if let Some(difference) = self.answer_difference(&api.answer, *status, response.as_ref()) {
                 let text = format!("{place} was answered {status}, but {difference}{}", told(record));
                 return Verdict::because(Outcome::Fail, text);
+            }
+            for (name, pattern) in &api.answer.headers {
+                let Some(value) = headers.get(name) else {
+                    let text = format!("{place}: the history does not hold the header field {name}");
+                    return Verdict::because(Outcome::Undecided, text);
+                };
+                let value = value.clone().map(Value::String);
+                if let Some(difference) = self.difference(pattern, value.as_ref()) {
+                    let text =
+                        format!("{place} was answered {status}, but the header field {name}: {difference}");
+                    return Verdict::because(Outcome::Fail, text);
+                }
             }
         }
         self.done(facts)

@@ -122,6 +122,7 @@ fn requests(action: &Action, values: &Values, namespace: &str) -> Option<Request
         | Action::Node(_)
         | Action::Kubectl(_)
         | Action::Wait(_)
+        | Action::Advance(_)
         | Action::Parallel(_)
         | Action::Expect(_)
         | Action::Never(_)

@@ -65,6 +65,7 @@ fn log_of(action: &Action) -> Option<&LogFilter> {
         | Action::Node(_)
         | Action::Kubectl(_)
         | Action::Wait(_)
+        | Action::Advance(_)
         | Action::Parallel(_) => return None,
     };
     match subject {

@@ -350,6 +350,7 @@ impl Bench<'_, '_> {
             | Action::Node(_)
             | Action::Kubectl(_)
             | Action::Wait(_)
+            | Action::Advance(_)
             | Action::Parallel(_) => self.act(),
         }
     }
@@ -363,7 +364,8 @@ impl Bench<'_, '_> {
     fn last_act(&self) -> Micros {
         let plan = &self.judge.scenario.plan[..self.index];
         let act = plan.iter().rposition(|step| {
-            step.action.verb().class() == Class::Act && !matches!(step.action, Action::Wait(_))
+            step.action.verb().class() == Class::Act
+                && !matches!(step.action, Action::Wait(_) | Action::Advance(_))
         });
         let begin = act.and_then(|index| self.view.step(index).begin);
         begin.map_or(Micros::ZERO, |record| self.history.records()[record].at)

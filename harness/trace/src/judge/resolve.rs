@@ -112,7 +112,7 @@ impl Bench<'_, '_> {
     /// When an act was, from the facts between its ends.
     fn shown_by(&self, action: &Action, begin: usize, end: usize) -> (Interval, Option<usize>) {
         let records = self.history.records();
-        if let Action::Wait(_) = action {
+        if let Action::Wait(_) | Action::Advance(_) = action {
             return (Interval::exactly(records[end].at), None);
         }
         let facts = self.facts_of(action, begin, end);

@@ -16,6 +16,7 @@ fn request(method: &str, path: &str, status: u16, response: Value) -> Fact {
         status,
         response: Some(response),
         date: None,
+        headers: [("etag".to_owned(), Some("v1".to_owned())), ("x-none".to_owned(), None)].into(),
         error: (status == 0).then(|| "connection refused".to_owned()),
     }
 }
@@ -44,6 +45,21 @@ fn answers_must_be_what_the_step_allows() {
     let check =
         |step: &str, facts: Vec<Fact>, expected: &str| assert_eq!(told(step, facts), expected, "{step}");
     check("- bind: {pod: p, node: a, answer: {status: 409}}", vec![conflict()], "pass");
+    check(
+        "- bind: {pod: p, node: a, answer: {status: 409, headers: {ETag: v1, X-None: {$is: absent}}}}",
+        vec![conflict()],
+        "pass",
+    );
+    check(
+        "- bind: {pod: p, node: a, answer: {status: 409, headers: {ETag: {$regex: ^v2}}}}",
+        vec![conflict()],
+        "fail: POST /api/v1/namespaces/default/pods/p/binding at 1.100 s was answered 409, but the header field etag: expected {$regex: \"^v2\"}, found \"v1\"",
+    );
+    check(
+        "- bind: {pod: p, node: a, answer: {status: 409, headers: {Vary: {$is: absent}}}}",
+        vec![conflict()],
+        "undecided: POST /api/v1/namespaces/default/pods/p/binding at 1.100 s: the history does not hold the header field vary",
+    );
     check(
         "- bind: {pod: p, node: a, answer: {status: [201, 409], match: {reason: Conflict}}}",
         vec![conflict()],

@@ -254,6 +254,7 @@ fn requests_are_occurrences() {
                     status,
                     response: Some(json!({"kind": "Status", "code": status})),
                     date: None,
+                    headers: std::collections::BTreeMap::new(),
                     error: None,
                 },
             );

@@ -117,6 +117,7 @@ fn dates_of_answers_tell_the_servers_clock() {
             status: 200,
             response: None,
             date: Some(date.into()),
+            headers: std::collections::BTreeMap::new(),
             error: None,
         };
         story.history.push(Micros(answered * 1000), fact);

@@ -189,6 +189,7 @@ fn log(sent: u64, path: &str, status: u16, response: Value) -> Fact {
         status,
         response: Some(response),
         date: None,
+        headers: std::collections::BTreeMap::new(),
         error: None,
     }
 }
@@ -293,12 +294,13 @@ fn a_log_is_asked_for_while_its_step_is_pending_and_after_its_window() {
 }
 
 fn answered(method: &str, path: &str, status: u16, response: Value) -> Fact {
-    let Fact::Request { id, sent, as_user, body, date, error, .. } = log(1_900, path, status, Value::Null)
+    let Fact::Request { id, sent, as_user, body, date, headers, error, .. } =
+        log(1_900, path, status, Value::Null)
     else {
         unreachable!()
     };
     let (method, path, response) = (method.into(), path.into(), Some(response));
-    Fact::Request { id, sent, as_user, method, path, body, status, response, date, error }
+    Fact::Request { id, sent, as_user, method, path, body, status, response, date, headers, error }
 }
 
 #[test]
