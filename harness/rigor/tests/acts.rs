@@ -45,7 +45,7 @@ fn tried(path: &Path, rig: &str) -> Vec<(String, Result<(Outcome, String), Strin
             rig: ground.rig(),
             seed: 7,
             faults: Faults::None,
-            evidence: evidence.path().join("kept"),
+            evidence: Some(evidence.path().join("kept")),
             keep: false,
         };
         let report = run_trial(&trial, &*open);
