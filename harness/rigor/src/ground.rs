@@ -141,11 +141,7 @@ impl Ground {
                 format!("rig {} cannot inject faults: nothing of it is simulated", self.rig.name),
                 "run with a rig of kind sim, or without faults",
             )),
-            Kind::Bench(bench) => {
-                // Real time has nothing to draw.
-                let _ = seed;
-                processes::open(bench, constants, &boards)
-            }
+            Kind::Bench(bench) => processes::open(bench, constants, &boards, seed),
         }
     }
 }

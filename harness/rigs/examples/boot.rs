@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let specs: Vec<BoardSpec> = (b'a'..b'a' + count)
         .map(|letter| BoardSpec { name: char::from(letter).to_string(), profile: rig.board.clone() })
         .collect();
-    let mut world = processes::open(&bench, &rig.constants, &specs)?;
+    let mut world = processes::open(&bench, &rig.constants, &specs, 0)?;
     println!("{} the control plane serves and all boards have power", world.now());
     let mut powered = BTreeMap::new();
     let mut ready = BTreeMap::new();

@@ -1,12 +1,12 @@
 //! One board of a rig of processes: power, link and console over whatever machine plays it.
 //!
-//! The machine (a process of the host shell, an emulator) only says how it is started, halted and unplugged; what
-//! power and link mean is the same for all and lies here, with the relay that keeps a cut silent.
+//! The machine (a process of the host shell, an emulator) only says how it is started and halted, the cable what its
+//! link can do; what power and link mean is the same for all and lies here. Silence comes first and sound last: the
+//! cable is dead before a process is killed and alive before one is started.
 
 use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::process::Process;
-use crate::relay::Relay;
 use crate::world::{Infra, LinkChange, PowerAct};
 use rigor_trace::Fact;
 use std::process::Command;
@@ -17,32 +17,42 @@ pub(crate) trait Machine: Send {
     /// The command that is the board with power on. Its standard output is the console.
     fn command(&self) -> Command;
 
-    /// Called when the process runs; a link that was cut before stays cut.
-    fn started(&mut self, process: &Process, link_up: bool) -> Result<(), Infra>;
-
     /// Stops or resumes the processor.
     fn halt(&mut self, process: &Process, halted: bool) -> Result<(), Infra>;
+}
 
-    /// Takes the link down or up beyond what the relay does.
-    fn set_link(&mut self, up: bool) -> Result<(), Infra>;
+/// A board's way to the control plane.
+pub(crate) trait Cable: Send {
+    /// Cuts, heals, delays or thins the link; done when it returns.
+    fn change(&mut self, change: LinkChange) -> Result<(), Infra>;
+
+    /// The board is about to be gone without a word.
+    fn power_lost(&mut self) -> Result<(), Infra>;
+
+    /// The board is about to start anew.
+    fn power_returned(&mut self) -> Result<(), Infra>;
 }
 
 /// One board.
 pub(crate) struct Board {
     name: String,
     machine: Box<dyn Machine>,
-    relay: Relay,
+    cable: Box<dyn Cable>,
     process: Option<Process>,
-    link_up: bool,
     log: Arc<Log>,
     ledger: Arc<Ledger>,
 }
 
 impl Board {
     /// A board without power.
-    pub(crate) fn new(name: &str, machine: Box<dyn Machine>, relay: Relay, ledger: Arc<Ledger>) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        machine: Box<dyn Machine>,
+        cable: Box<dyn Cable>,
+        ledger: Arc<Ledger>,
+    ) -> Self {
         let log = Arc::new(Log::of_board(name, ledger.clone()));
-        Self { name: name.to_owned(), machine, relay, process: None, link_up: true, log, ledger }
+        Self { name: name.to_owned(), machine, cable, process: None, log, ledger }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -57,10 +67,10 @@ impl Board {
     pub(crate) fn power(&mut self, act: PowerAct) -> Result<(), Infra> {
         let begun = self.ledger.now();
         match act {
-            PowerAct::Cut => self.off(),
+            PowerAct::Cut => self.off()?,
             PowerAct::Restore => self.on()?,
             PowerAct::Cycle => {
-                self.off();
+                self.off()?;
                 self.on()?;
             }
             PowerAct::Hang => self.halt(true)?,
@@ -72,47 +82,27 @@ impl Board {
 
     pub(crate) fn link(&mut self, change: LinkChange) -> Result<(), Infra> {
         let begun = self.ledger.now();
-        let up = match change {
-            LinkChange::Cut => false,
-            LinkChange::Heal => true,
-            LinkChange::Delay(_) | LinkChange::Loss(_) => {
-                return Err(Infra::lasting(
-                    format!("the link of board {} can be cut and healed only", self.name),
-                    "run the scenario on a rig that offers link-quality",
-                ));
-            }
-        };
-        // The relay last when healing and first when cutting: a half-cut link is a cut one.
-        if !up {
-            self.relay.cut();
-        }
-        if self.process.is_some() {
-            self.machine.set_link(up)?;
-        }
-        if up {
-            self.relay.heal();
-        }
-        self.link_up = up;
+        self.cable.change(change)?;
         self.ledger.note(Fact::link(&self.name, change, begun));
         Ok(())
     }
 
-    /// Ends the board for good.
-    pub(crate) fn off(&mut self) {
-        // Silence first: the kernel's FIN for the dying process must not reach the server.
-        self.relay.power_lost();
+    /// Ends the board.
+    pub(crate) fn off(&mut self) -> Result<(), Infra> {
+        // Silence first: what the dying process or the kernel says for it must not reach the server.
+        let silenced = self.cable.power_lost();
         if let Some(process) = self.process.take() {
             process.kill();
         }
+        silenced
     }
 
     fn on(&mut self) -> Result<(), Infra> {
         if self.process.as_ref().is_some_and(Process::running) {
             return Ok(());
         }
-        // A process that ended by itself leaves its connections to the relay's ordinary end.
         self.process = None;
-        self.relay.power_returned();
+        self.cable.power_returned()?;
         let command = self.machine.command();
         let program = command.get_program().to_string_lossy().into_owned();
         let process = Process::start(command, None, self.log.clone()).map_err(|error| {
@@ -121,16 +111,8 @@ impl Board {
                 "check that it is a program for this machine",
             )
         })?;
-        let started = self.machine.started(&process, self.link_up);
-        let running = process.running();
         self.process = Some(process);
-        started.map_err(|error| {
-            if running {
-                error
-            } else {
-                Infra::transient(format!("board {}: {}", self.name, self.log.last_line()))
-            }
-        })
+        Ok(())
     }
 
     fn halt(&mut self, halted: bool) -> Result<(), Infra> {
@@ -146,6 +128,7 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        self.off();
+        // Nothing is left to tell it to.
+        let _ = self.off();
     }
 }

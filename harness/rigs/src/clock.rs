@@ -46,6 +46,13 @@ impl Clock {
         self.wall().chars().take("YYYY-MM-DD".len()).collect()
     }
 
+    /// Wall time of the start in microseconds since 1970.
+    #[must_use]
+    pub fn wall_micros(&self) -> u64 {
+        let since = self.wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }
+
     /// Blocks the calling thread.
     #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub fn sleep(length: Duration) {

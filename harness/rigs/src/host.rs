@@ -21,10 +21,6 @@ impl Machine for HostMachine {
         command
     }
 
-    fn started(&mut self, _: &Process, _: bool) -> Result<(), Infra> {
-        Ok(())
-    }
-
     fn halt(&mut self, process: &Process, halted: bool) -> Result<(), Infra> {
         let signal = if halted { Signal::STOP } else { Signal::CONT };
         if process.signal(signal) {
@@ -32,10 +28,5 @@ impl Machine for HostMachine {
         } else {
             Err(Infra::transient(format!("process {} ended before it could be signalled", process.id())))
         }
-    }
-
-    fn set_link(&mut self, _: bool) -> Result<(), Infra> {
-        // The relay is the whole link.
-        Ok(())
     }
 }

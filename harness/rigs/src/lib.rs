@@ -14,6 +14,7 @@ mod kubectl;
 pub mod kubelet_config;
 mod ledger;
 mod log;
+mod network;
 pub mod place;
 pub mod port;
 pub mod process;

@@ -1,10 +1,11 @@
-//! The world of a rig of real processes: a control plane, boards behind relays, a recorder, in real time.
+//! The world of a rig of real processes: a control plane, boards behind relays or on a network of the harness, a
+//! recorder, in real time.
 //!
 //! Everything asynchronous lives in a runtime of the trial's own, hidden behind the synchronous trait. Facts come
 //! from many threads through the ledger and enter the history in one place, `take_in`.
 
 use crate::bench::{Bench, Boards};
-use crate::board::{Board, Machine};
+use crate::board::{Board, Cable, Machine};
 use crate::clock::Clock;
 use crate::control_plane::{ControlPlane, Tokens};
 use crate::heartbeat::Heartbeat;
@@ -12,6 +13,7 @@ use crate::host::HostMachine;
 use crate::kubectl;
 use crate::kubelet_config::{MachineName, kubelet_config};
 use crate::ledger::{Ledger, Noted};
+use crate::network::{Network, Seat};
 use crate::place::Place;
 use crate::qemu::QemuMachine;
 use crate::recorder::Recorder;
@@ -25,6 +27,7 @@ use reqwest::{Client, ClientBuilder};
 use rigor_model::Constants;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -34,10 +37,12 @@ use tokio::runtime::Runtime;
 /// Longest wait for the recorder's first lists.
 const SYNC_LIMIT: Duration = Duration::from_secs(20);
 
-/// A trial on a rig of processes. Fields are dropped in this order: boards before the control plane they talk to,
-/// the runtime after all that uses it, the directory last.
+/// A trial on a rig of processes. Fields are dropped in this order: boards before the network they sit on and the
+/// control plane they talk to, the runtime after all that uses it, the directory last.
 struct Processes {
     boards: Vec<Board>,
+    /// Where the boards are emulators.
+    network: Option<Arc<Network>>,
     _recorder: Recorder,
     control_plane: ControlPlane,
     _heartbeat: Heartbeat,
@@ -53,11 +58,17 @@ struct Processes {
     place: Place,
 }
 
-/// Starts a trial: the control plane serves, the recorder has its first lists, the boards have just been powered.
+/// Starts a trial: the control plane serves, the recorder has its first lists, the boards have just been powered. What
+/// links lose is drawn from `seed`.
 ///
 /// # Errors
 /// A process does not start, or a file cannot be written.
-pub fn open(bench: &Bench, constants: &Constants, specs: &[BoardSpec]) -> Result<Box<dyn World>, Infra> {
+pub fn open(
+    bench: &Bench,
+    constants: &Constants,
+    specs: &[BoardSpec],
+    seed: u64,
+) -> Result<Box<dyn World>, Infra> {
     let clock = Clock::start();
     let (ledger, facts) = Ledger::new(clock);
     let ledger = Arc::new(ledger);
@@ -88,8 +99,13 @@ pub fn open(bench: &Bench, constants: &Constants, specs: &[BoardSpec]) -> Result
             control_plane.log().lines().last().unwrap_or("none")
         )));
     }
+    let network = match bench.boards {
+        Boards::Host { .. } => None,
+        Boards::Qemu(_) => Some(Arc::new(connect(&place, specs, seed, control_plane.address(), clock)?)),
+    };
     let mut world = Processes {
         boards: Vec::new(),
+        network,
         _recorder: recorder,
         control_plane,
         _heartbeat: heartbeat,
@@ -112,6 +128,33 @@ pub fn open(bench: &Bench, constants: &Constants, specs: &[BoardSpec]) -> Result
     Ok(Box::new(world))
 }
 
+/// Starts the network that these boards are to sit on.
+fn connect(
+    place: &Place,
+    specs: &[BoardSpec],
+    seed: u64,
+    upstream: SocketAddr,
+    clock: Clock,
+) -> Result<Network, Infra> {
+    if specs.len() > rigor_switch::address::MOST_BOARDS {
+        return Err(Infra::lasting(
+            format!("more than {} boards", rigor_switch::address::MOST_BOARDS),
+            "ask for fewer",
+        ));
+    }
+    let boards = specs.iter().map(|spec| spec.name.clone()).collect();
+    let plan = rigor_switch::Plan { seed, boards, port: upstream.port() };
+    let sockets = (0..specs.len()).map(|index| place.socket(&board_socket(index)));
+    let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
+    Network::start(&plan, &sockets, upstream, clock)
+        .map_err(|error| Infra::transient(format!("no network for the boards: {error}")))
+}
+
+/// Name of the socket that joins a board's emulator to the network.
+fn board_socket(index: usize) -> String {
+    format!("board-{index}.net")
+}
+
 impl Processes {
     fn board(
         &self,
@@ -120,18 +163,19 @@ impl Processes {
         spec: &BoardSpec,
         index: usize,
     ) -> Result<Board, Infra> {
-        let relay = Relay::open(self.runtime.handle(), self.control_plane.address())
-            .map_err(|error| Infra::transient(format!("no relay for board {}: {error}", spec.name)))?;
-        let index = u8::try_from(index)
-            .ok()
-            .filter(|index| *index < 250)
-            .ok_or_else(|| Infra::lasting("more than 250 boards", "ask for fewer"))?;
-        let host = match bench.boards {
-            Boards::Host { .. } => "127.0.0.1".to_owned(),
-            Boards::Qemu(_) => QemuMachine::host_address(index),
+        let upstream = self.control_plane.address();
+        let relay =
+            match &self.network {
+                Some(_) => None,
+                None => Some(Relay::open(self.runtime.handle(), upstream).map_err(|error| {
+                    Infra::transient(format!("no relay for board {}: {error}", spec.name))
+                })?),
+            };
+        let server = match &relay {
+            Some(relay) => format!("http://127.0.0.1:{}", relay.port()),
+            None => format!("http://{}:{}", rigor_switch::address::GATEWAY, upstream.port()),
         };
         let machine = MachineName { name: spec.profile.name.clone(), arch: spec.profile.arch.clone() };
-        let server = format!("http://{host}:{}", relay.port());
         let token = &self.tokens.boards[&spec.name];
         let config = kubelet_config(spec, &machine, &server, token, constants).to_string();
         let config = self.place.write(&format!("board-{index}.json"), &config)?;
@@ -141,10 +185,19 @@ impl Processes {
                 emulator: emulator.clone(),
                 config,
                 socket: self.place.socket(&format!("board-{index}.qmp"))?,
+                network: self.place.socket(&board_socket(index))?,
                 index,
             }),
         };
-        Ok(Board::new(&spec.name, machine, relay, self.ledger.clone()))
+        let cable: Box<dyn Cable> = match (relay, &self.network) {
+            (Some(relay), _) => Box::new(relay),
+            (None, network) => {
+                let network =
+                    network.clone().ok_or_else(|| Infra::transient("the boards have no network"))?;
+                Box::new(Seat { network, board: index })
+            }
+        };
+        Ok(Board::new(&spec.name, machine, cable, self.ledger.clone()))
     }
 
     fn find(&mut self, name: &str) -> Result<&mut Board, Infra> {
@@ -310,13 +363,16 @@ impl World for Processes {
 
     fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra> {
         self.take_in();
-        let mut files = vec![("control-plane.log".to_owned(), self.control_plane.log())];
+        let mut files = vec![("control-plane.log".to_owned(), self.control_plane.log().into_bytes())];
         for board in &self.boards {
-            files.push((format!("board-{}.log", board.name()), board.log()));
+            files.push((format!("board-{}.log", board.name()), board.log().into_bytes()));
         }
-        for (name, text) in files {
+        if let Some(network) = &self.network {
+            files.extend(network.evidence()?.into_iter().map(|(name, content)| (name.to_owned(), content)));
+        }
+        for (name, content) in files {
             let path = dir.join(name);
-            std::fs::write(&path, text).map_err(|error| {
+            std::fs::write(&path, content).map_err(|error| {
                 Infra::transient(format!("{} could not be written: {error}", path.display()))
             })?;
         }
@@ -325,7 +381,8 @@ impl World for Processes {
 
     fn close(mut self: Box<Self>) {
         for board in &mut self.boards {
-            board.off();
+            // The trial is over: what a thread that has ended would have said is heard by nobody.
+            let _ = board.off();
         }
         self.control_plane.kill();
     }

@@ -1,7 +1,7 @@
 //! Boards as emulators: stock QEMU's `virt` machine with a true rv32imc processor, running the firmware image.
 //!
-//! Power is the emulator's process, a halted processor is QMP `stop`, a cut link is QMP `set_link`. The board
-//! reaches the host through QEMU's user network, and there the relay, so that the end of an emulator is silence.
+//! Power is the emulator's process, a halted processor is QMP `stop`. The board's network card is joined to the
+//! harness's own network by a unix socket; links are cut there, and the end of an emulator is silence there.
 
 use crate::binaries::on_path;
 use crate::board::Machine;
@@ -96,25 +96,29 @@ pub(crate) fn sha256(image: &Path) -> Result<String, Infra> {
 pub(crate) struct QemuMachine {
     pub(crate) emulator: Emulator,
     pub(crate) config: PathBuf,
+    /// Where QMP is spoken.
     pub(crate) socket: PathBuf,
-    /// Position among the trial's boards; gives the board its hardware address and its network.
-    pub(crate) index: u8,
+    /// Where the network listens for this board.
+    pub(crate) network: PathBuf,
+    /// Position among the trial's boards; gives the board its hardware address.
+    pub(crate) index: usize,
 }
 
 impl QemuMachine {
-    /// The host's address as the board sees it.
-    pub(crate) fn host_address(index: u8) -> String {
-        format!("10.0.{}.2", network(index))
-    }
-
     fn qmp(&self) -> Result<Qmp, Infra> {
         Qmp::connect(&self.socket, QMP_LIMIT).map_err(infra)
     }
 }
 
-/// Third byte of the board's network; 2 for the first one is QEMU's own default.
-fn network(index: u8) -> u8 {
-    index.saturating_add(2)
+/// Arguments that put a network card on the network backend: a device of its own, or the one that is part of an
+/// Espressif chip.
+fn card(machine: &[String], mac: &str) -> [String; 2] {
+    let selected = machine.iter().map(|word| word.split_once('=').map_or(&**word, |(_, name)| name));
+    if selected.into_iter().any(|name| name.starts_with("esp32")) {
+        ["-net".to_owned(), format!("nic,netdev={NETDEV},model=open_eth,macaddr={mac}")]
+    } else {
+        ["-device".to_owned(), format!("virtio-net-device,netdev={NETDEV},mac={mac}")]
+    }
 }
 
 fn infra(error: QmpError) -> Infra {
@@ -125,7 +129,7 @@ impl Machine for QemuMachine {
     fn command(&self) -> Command {
         // A socket left by an emulator that was killed would be taken for the new one's.
         let _ = std::fs::remove_file(&self.socket);
-        let net = network(self.index);
+        let mac = rigor_switch::address::board_mac(self.index).to_string().replace('-', ":");
         let mut command = Command::new(&self.emulator.program);
         command
             .args(&self.emulator.machine)
@@ -134,9 +138,11 @@ impl Machine for QemuMachine {
             .arg(&self.emulator.firmware)
             .args(["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"])
             .arg("-netdev")
-            .arg(format!("user,id={NETDEV},net=10.0.{net}.0/24,host={}", Self::host_address(self.index)))
-            .arg("-device")
-            .arg(format!("virtio-net-device,netdev={NETDEV},mac=52:54:00:72:67:{:02x}", self.index))
+            .arg(format!(
+                "stream,id={NETDEV},server=off,addr.type=unix,addr.path={}",
+                escaped(&self.network.display().to_string())
+            ))
+            .args(card(&self.emulator.machine, &mac))
             .arg("-qmp")
             .arg(format!("unix:{},server=on,wait=off", self.socket.display()))
             .arg("-device")
@@ -144,28 +150,22 @@ impl Machine for QemuMachine {
         command
     }
 
-    fn started(&mut self, _: &Process, link_up: bool) -> Result<(), Infra> {
-        if link_up {
-            return Ok(());
-        }
-        self.set_link(false)
-    }
-
     fn halt(&mut self, _: &Process, halted: bool) -> Result<(), Infra> {
         let mut qmp = self.qmp()?;
         if halted { qmp.stop() } else { qmp.resume() }.map_err(infra)
     }
+}
 
-    fn set_link(&mut self, up: bool) -> Result<(), Infra> {
-        self.qmp()?.set_link(NETDEV, up).map_err(infra)
-    }
+/// A value as QEMU's option lists take it: commas doubled.
+fn escaped(value: &str) -> String {
+    value.replace(',', ",,")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn machine(index: u8) -> QemuMachine {
+    fn machine(index: usize) -> QemuMachine {
         QemuMachine {
             emulator: Emulator {
                 program: "qemu".into(),
@@ -174,6 +174,7 @@ mod tests {
             },
             config: "a.json".into(),
             socket: "a.qmp".into(),
+            network: "a,b.net".into(),
             index,
         }
     }
@@ -202,7 +203,7 @@ mod tests {
         -serial
         chardev:console
         -netdev
-        user,id=n0,net=10.0.3.0/24,host=10.0.3.2
+        stream,id=n0,server=off,addr.type=unix,addr.path=a,,b.net
         -device
         virtio-net-device,netdev=n0,mac=52:54:00:72:67:01
         -qmp
@@ -213,21 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn no_two_boards_share_an_address() {
-        let mut seen = std::collections::BTreeSet::new();
-        for index in 0..=99 {
-            let command = machine(index).command();
-            let line: Vec<_> =
-                command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect();
-            let networks: Vec<String> = line
-                .iter()
-                .filter(|argument| argument.contains("mac=") || argument.contains("net=10"))
-                .cloned()
-                .collect();
-            assert_eq!(networks.len(), 2);
-            for network in networks {
-                assert!(seen.insert(network.clone()), "{network} twice");
-            }
+    fn an_espressif_chip_keeps_the_card_that_is_part_of_it() {
+        for (words, expected) in [
+            (&["-M", "esp32c3"][..], "-net nic,netdev=n0,model=open_eth,macaddr=MAC"),
+            (&["-machine", "type=esp32c3"], "-net nic,netdev=n0,model=open_eth,macaddr=MAC"),
+            (&["-M", "virt", "-cpu", "rv32"], "-device virtio-net-device,netdev=n0,mac=MAC"),
+        ] {
+            let machine: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(card(&machine, "MAC").join(" "), expected, "{words:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A TCP relay between one board and the control plane, so that a cut is silence.
+//! A TCP relay between one board of a `host` rig and the control plane, so that a cut is silence.
 //!
 //! When a process dies the kernel closes its sockets and the server sees an instant FIN, which neither a pulled
 //! cable nor a lost supply sends. Boards therefore talk through this relay: a cut link stops both directions and
@@ -6,6 +6,8 @@
 //! byte is passed on only while the gate is held open, so nothing leaves the relay after `cut` or `power_lost`
 //! returned.
 
+use crate::board::Cable;
+use crate::world::{Infra, LinkChange};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,6 +92,32 @@ impl Relay {
     /// The board starts anew: connections of its former lives are dropped, as its network stack would refuse them.
     pub fn power_returned(&self) {
         self.gate.change(|line| line.released = line.life);
+    }
+}
+
+impl Cable for Relay {
+    fn change(&mut self, change: LinkChange) -> Result<(), Infra> {
+        match change {
+            LinkChange::Cut => self.cut(),
+            LinkChange::Heal => self.heal(),
+            LinkChange::Delay(_) | LinkChange::Loss(_) => {
+                return Err(Infra::lasting(
+                    "the link of a board of this rig can be cut and healed only",
+                    "run the scenario on a rig that offers link-quality",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn power_lost(&mut self) -> Result<(), Infra> {
+        Relay::power_lost(self);
+        Ok(())
+    }
+
+    fn power_returned(&mut self) -> Result<(), Infra> {
+        Relay::power_returned(self);
+        Ok(())
     }
 }
 

@@ -63,9 +63,9 @@ pub trait World {
     /// The rig has no kubectl, or it could not be started.
     fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra>;
 
-    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`, and
-    /// `board-<board>.log`
-    /// (what a board's process wrote besides its console). Objects and consoles are written from the history.
+    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`,
+    /// `board-<board>.log` (what a board's process wrote besides its console) and, of emulators, `network.pcap` and
+    /// `network.log`. Objects and consoles are written from the history.
     ///
     /// # Errors
     /// A file could not be written.

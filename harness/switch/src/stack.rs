@@ -1,13 +1,14 @@
 //! A board for tests: a smoltcp stack that asks for an address and opens connections, one life long.
 
 use crate::address;
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::{dhcpv4, tcp};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{IpCidr, Ipv4Address, Ipv4Cidr};
 use std::collections::VecDeque;
 
+pub use smoltcp::iface::SocketHandle;
 pub use smoltcp::socket::tcp::State;
 
 /// The port of the gateway that tests connect to.
