@@ -6,7 +6,6 @@ use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
 
 use super::edges::{self, Edge};
-use super::gaps::BLIND_PATIENCE;
 use super::message::{Window, evidence};
 use super::{Bench, StepState, Unresolved, Verdict};
 use crate::history::{Fact, Micros};
@@ -159,12 +158,6 @@ impl Bench<'_, '_> {
     fn not_yet(&self, look: &Look, edges: Edges, window: Window<'_>) -> StepState {
         if let Err(until) = self.known_of(look, edges.not_after) {
             return StepState::Pending { until };
-        }
-        if self.is_blind_now(look) && !self.ended {
-            let until = edges.not_after.latest + BLIND_PATIENCE;
-            if self.view.now() < until {
-                return StepState::Pending { until };
-            }
         }
         let from = edges.from.earliest;
         if let Some(why) = self.unread(look, from) {

@@ -35,10 +35,14 @@ impl Bench<'_, '_> {
         })
     }
 
-    /// Whether a stream that the look needs is blind right now.
-    pub(super) fn is_blind_now(&self, look: &Look) -> bool {
-        let Some(selection) = look.selection() else { return false };
-        self.view.blind(selection.stream).iter().any(|blind| blind.end.is_none())
+    /// Until when a stream that the look needs, and that was lost before `closes`, is waited for: it may see again, and the lists on
+    /// both sides may settle what happened.
+    pub(super) fn waits_to_see(&self, look: &Look, closes: Interval) -> Option<Micros> {
+        let until = closes.latest + BLIND_PATIENCE;
+        let selection = look.selection().filter(|_| !self.ended && self.view.now() < until)?;
+        let blind = self.view.blind(selection.stream);
+        let is_blind = blind.iter().any(|blind| blind.end.is_none() && blind.since <= closes.latest);
+        is_blind.then_some(until)
     }
 
     /// Whether the lists on both sides of a gap settle what the look could have seen in it.
@@ -119,4 +123,4 @@ fn has_transition(value: &Value) -> bool {
 }
 
 /// How long a stream that is blind is given to see again before a verdict is given up.
-pub(super) const BLIND_PATIENCE: Duration = Duration::from_secs(60);
+const BLIND_PATIENCE: Duration = Duration::from_secs(60);

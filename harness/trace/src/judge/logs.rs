@@ -98,6 +98,9 @@ impl Bench<'_, '_> {
     /// Whether everything that the look may show up to an instant is known by now.
     pub(super) fn known_of(&self, look: &Look, instant: Interval) -> Result<(), Micros> {
         self.known_until(instant)?;
+        if let Some(until) = self.waits_to_see(look, instant) {
+            return Err(until);
+        }
         let Look::Occurrences { of: Source::Log { path, .. }, .. } = look else { return Ok(()) };
         match self.asked(path) {
             _ if self.ended => Ok(()),

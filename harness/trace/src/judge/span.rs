@@ -218,7 +218,7 @@ impl Bench<'_, '_> {
                 }
             }
         }
-        if let Err(until) = self.known_until(until) {
+        if let Err(until) = self.known_of(&look, until) {
             return StepState::Pending { until };
         }
         if let Some(why) = self.blind_spot(&look, from.earliest, until.latest) {

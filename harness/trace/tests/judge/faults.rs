@@ -226,6 +226,40 @@ fn a_server_that_a_fault_killed_saw_nothing_happen_meanwhile() {
 }
 
 #[test]
+fn a_window_that_closes_while_nobody_sees_is_judged_when_someone_does() {
+    for step in [
+        "- never: {of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}, for: 2s}",
+        "- unchanged: {of: {kind: Pod, name: lamp}, field: status.phase, for: 2s}",
+        "- expect: {of: {kind: Event}, match: {reason: Evicted}, count: 0, between: [1s, 2s]}",
+    ] {
+        let scenario = scenario(step);
+        let mut story = Story::faulty(FaultLevel::Harsh);
+        story.pod(9_000, Verb::Added, "lamp", "a", "Running").begin(10_000, 0);
+        story.fault(11_000, "server", KILL, Phase::Begin);
+        for stream in ["pods", "events"] {
+            story.fact(11_000, Fact::Gap { stream: stream.into(), reason: "killed".into() });
+        }
+        let state =
+            |story: &Story, millis: u64| Judge::new(&scenario).step(0, &story.history, Micros(millis * 1000));
+        assert!(matches!(state(&story, 20_000), StepState::Pending { .. }), "{step}");
+        story.fact(20_000, Fact::ControlPlaneReady {}).fault(20_000, "server", KILL, Phase::End);
+        story.see_version(20_000, Verb::Listed, "pods", lamp(), 101);
+        for stream in ["pods", "events"] {
+            story.fact(20_000, Fact::Synced { stream: stream.into() });
+        }
+        let state = state(&story, 22_001);
+        let passed = matches!(&state, StepState::Settled(verdict) if verdict.outcome.name() == "pass");
+        assert!(passed, "{step} {state:?}");
+    }
+}
+
+/// The pod as the list after the gap shows it.
+fn lamp() -> serde_json::Value {
+    serde_json::json!({"kind": "Pod", "metadata": {"name": "lamp", "namespace": "default"}, "spec": {"nodeName": "a"},
+        "status": {"phase": "Running"}})
+}
+
+#[test]
 fn monitors_take_a_fault_for_what_it_is() {
     let seen = |story: &Story| -> Vec<&str> {
         let all = rigor_trace::monitors::all(&scenario("- wait: 1s"), &story.history);
