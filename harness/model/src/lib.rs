@@ -14,6 +14,7 @@ pub mod expect;
 pub mod expr;
 pub mod faults;
 pub mod foreign;
+pub mod format;
 pub mod kinds;
 pub mod limitations;
 pub mod mistake;

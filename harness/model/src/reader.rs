@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         self.mistakes.push(Mistake::new(span.clone(), message).remedy(remedy));
     }
 
-    /// Opens a mapping: notes unknown keys, missing keys and broken groups.
+    /// Opens a mapping: notes unknown keys, missing keys and broken groups. What is there can be read even so.
     pub fn open<'n>(&mut self, node: &'n Node, shape: &'static Shape) -> Option<Fields<'n>> {
         let Kind::Map(entries) = &node.kind else {
             let keys = shape.keys().join(", ");
@@ -63,7 +63,6 @@ impl<'a> Reader<'a> {
             );
             return None;
         };
-        let mut whole = true;
         for entry in entries {
             if !shape.fields.iter().any(|field| field.key == entry.key) {
                 let keys = shape.keys();
@@ -82,7 +81,6 @@ impl<'a> Reader<'a> {
                     format!("{} needs the key `{}`", shape.name, field.key),
                     format!("add `{}`: {}", field.key, lower_first(field.about)),
                 );
-                whole = false;
             }
         }
         for group in shape.exactly_one {
@@ -98,7 +96,6 @@ impl<'a> Reader<'a> {
                     format!("{} {found} of {}", shape.name, group.join(", ")),
                     "write exactly one of them",
                 );
-                whole = false;
             }
         }
         for group in shape.at_most_one {
@@ -109,10 +106,9 @@ impl<'a> Reader<'a> {
                     format!("{} has {}", shape.name, present.join(" and ")),
                     "write at most one of them",
                 );
-                whole = false;
             }
         }
-        whole.then_some(Fields { entries, shape })
+        Some(Fields { entries, shape })
     }
 
     /// The first line of a node, to point at without marking a page.

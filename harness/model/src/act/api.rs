@@ -178,6 +178,7 @@ const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPT
 
 pub(crate) fn apply(context: &mut Context<'_, '_>, node: &Node) -> Option<Apply> {
     let fields = context.reader.open(node, &APPLY)?;
+    let api = api(context, &fields, true);
     let objects = match fields.get("manifests") {
         Some(list) => {
             let items = context.reader.list(list);
@@ -189,26 +190,25 @@ pub(crate) fn apply(context: &mut Context<'_, '_>, node: &Node) -> Option<Apply>
         }
         None => objects(context, &fields)?,
     };
-    Some(Apply { objects, api: api(context, &fields, true)? })
+    Some(Apply { objects, api: api? })
 }
 
 pub(crate) fn create(context: &mut Context<'_, '_>, node: &Node) -> Option<Create> {
     let fields = context.reader.open(node, &CREATE)?;
-    Some(Create { object: object(context, &fields, node)?, api: api(context, &fields, true)? })
+    let (object, api) = (object(context, &fields, node), api(context, &fields, true));
+    Some(Create { object: object?, api: api? })
 }
 
 pub(crate) fn replace(context: &mut Context<'_, '_>, node: &Node) -> Option<Replace> {
     let fields = context.reader.open(node, &REPLACE)?;
-    Some(Replace {
-        object: object(context, &fields, node)?,
-        subresource: subresource(context, &fields),
-        api: api(context, &fields, true)?,
-    })
+    let (object, api) = (object(context, &fields, node), api(context, &fields, true));
+    Some(Replace { subresource: subresource(context, &fields), object: object?, api: api? })
 }
 
 pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch> {
     let fields = context.reader.open(node, &PATCH)?;
-    let target = target(context, &fields, None);
+    let (target, api) = (target(context, &fields, None), api(context, &fields, true));
+    let subresource = subresource(context, &fields);
     let patch_type = word(context.reader, fields.get("type")?, &PatchType::ALL, PatchType::name)?;
     let patch = fields.get("patch")?;
     match (patch_type, &patch.kind) {
@@ -251,55 +251,56 @@ pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch>
         patch: templated(context, patch),
         field_manager: manager.or_else(|| (patch_type == PatchType::Apply).then(|| "rigor".to_owned())),
         force,
-        subresource: subresource(context, &fields),
-        api: api(context, &fields, true)?,
+        subresource,
+        api: api?,
     })
 }
 
 pub(crate) fn delete(context: &mut Context<'_, '_>, node: &Node) -> Option<Delete> {
     let fields = context.reader.open(node, &DELETE)?;
-    let target = target(context, &fields, None);
+    let (target, api) = (target(context, &fields, None), api(context, &fields, true));
     Some(Delete {
         propagation: fields
             .get("propagation")
             .and_then(|node| word(context.reader, node, &Propagation::ALL, Propagation::name)),
         grace: fields.get("grace").and_then(|node| context.reader.whole_seconds(node)),
         target: target?,
-        api: api(context, &fields, true)?,
+        api: api?,
     })
 }
 
 pub(crate) fn scale(context: &mut Context<'_, '_>, node: &Node) -> Option<Scale> {
     let fields = context.reader.open(node, &SCALE)?;
     let target = target(context, &fields, ObjectKind::named("Deployment"));
+    let api = api(context, &fields, true);
     let replicas = context.reader.whole(fields.get("replicas")?, 0..=10_000);
-    Some(Scale { target: target?, replicas: replicas?, api: api(context, &fields, true)? })
+    Some(Scale { target: target?, replicas: replicas?, api: api? })
 }
 
 pub(crate) fn cordon(context: &mut Context<'_, '_>, node: &Node) -> Option<Cordon> {
     let fields = context.reader.open(node, &CORDON)?;
-    Some(Cordon { node: text(context, fields.get("node")?)?, on: true, api: api(context, &fields, false)? })
+    let api = api(context, &fields, false);
+    Some(Cordon { node: text(context, fields.get("node")?)?, on: true, api: api? })
 }
 
 pub(crate) fn uncordon(context: &mut Context<'_, '_>, node: &Node) -> Option<Cordon> {
     let fields = context.reader.open(node, &UNCORDON)?;
-    Some(Cordon { node: text(context, fields.get("node")?)?, on: false, api: api(context, &fields, false)? })
+    let api = api(context, &fields, false);
+    Some(Cordon { node: text(context, fields.get("node")?)?, on: false, api: api? })
 }
 
 pub(crate) fn bind(context: &mut Context<'_, '_>, node: &Node) -> Option<Bind> {
     let fields = context.reader.open(node, &BIND)?;
-    Some(Bind {
-        pod: text(context, fields.get("pod")?)?,
-        node: text(context, fields.get("node")?)?,
-        uid: fields.get("uid").and_then(|node| text(context, node)),
-        api: api(context, &fields, true)?,
-    })
+    let mut named = |key| fields.get(key).and_then(|node| text(context, node));
+    let (pod, node, uid) = (named("pod"), named("node"), named("uid"));
+    let api = api(context, &fields, true);
+    Some(Bind { pod: pod?, node: node?, uid, api: api? })
 }
 
 pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<RequestAct> {
     let fields = context.reader.open(node, &REQUEST)?;
-    let method_node = fields.get("method")?;
-    let method = word(context.reader, method_node, METHODS, |word| word);
+    let api = api(context, &fields, false);
+    let method = fields.get("method").and_then(|node| word(context.reader, node, METHODS, |word| word));
     let path_node = fields.get("path")?;
     let path = text(context, path_node)?;
     if !path.starts_with('/') && !path.starts_with("${") {
@@ -311,7 +312,7 @@ pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<Requ
         body: fields.get("body").map(|node| templated(context, node)),
         content_type: fields.get("contentType").and_then(|node| text(context, node)),
         headers: headers(context, fields.get("headers"), text),
-        api: api(context, &fields, false)?,
+        api: api?,
     })
 }
 
@@ -369,16 +370,16 @@ fn subresource(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<Str
 
 fn api(context: &mut Context<'_, '_>, fields: &Fields<'_>, namespaced: bool) -> Option<Api> {
     let user = match fields.get("user") {
-        Some(node) => user(context, node)?,
-        None => User::Admin,
+        Some(node) => user(context, node),
+        None => Some(User::Admin),
     };
     let namespace =
         if namespaced { fields.get("namespace").and_then(|node| text(context, node)) } else { None };
     let answer = match fields.get("answer") {
-        Some(node) => answer(context, node)?,
-        None => Answer::default(),
+        Some(node) => answer(context, node),
+        None => Some(Answer::default()),
     };
-    Some(Api { user, namespace, answer })
+    Some(Api { user: user?, namespace, answer: answer? })
 }
 
 /// Reads an identity.
@@ -469,7 +470,10 @@ fn is_header_name(name: &str) -> bool {
 
 /// A pattern that may hold names.
 pub(crate) fn pattern(context: &mut Context<'_, '_>, node: &Node) -> Option<pattern::Pattern> {
-    let pattern = pattern::read(context.reader, node, None)?;
-    context.check_names(&node.span, &pattern.names());
-    Some(pattern)
+    let pattern = pattern::read(context.reader, node, None);
+    match &pattern {
+        Some(pattern) => context.check_names(&node.span, &pattern.names()),
+        None => context.check_names(&node.span, &template::names_in(&node.to_value())),
+    }
+    pattern
 }

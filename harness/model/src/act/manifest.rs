@@ -56,9 +56,11 @@ pub(super) fn manifest(context: &mut Context<'_, '_>, node: &Node) -> Option<Val
             return None;
         }
     }
-    let kind = kind(context, node.get("kind")?)?;
+    let kind = kind(context, node.get("kind")?);
     let version = node.get("apiVersion")?;
-    if version.as_text() != Some(kind.api_version) {
+    if let Some(kind) = kind
+        && version.as_text() != Some(kind.api_version)
+    {
         context.reader.wrong(
             &version.span,
             format!("a {} has another apiVersion than {}", kind.kind, version.describe()),
@@ -69,5 +71,6 @@ pub(super) fn manifest(context: &mut Context<'_, '_>, node: &Node) -> Option<Val
     if metadata.get("name").is_none() && metadata.get("generateName").is_none() {
         context.reader.wrong(&metadata.span, "the object has no name", "add `name` under metadata");
     }
-    Some(templated(context, node))
+    let object = templated(context, node);
+    kind.map(|_| object)
 }

@@ -66,14 +66,14 @@ pub(crate) static KUBECTL: Shape = Shape::new(
 
 pub(crate) fn power(context: &mut Context<'_, '_>, node: &Node) -> Option<Power> {
     let fields = context.reader.open(node, &POWER)?;
-    let board = board(context, fields.get("board")?);
+    let board = fields.get("board").and_then(|node| board(context, node));
     let act = word(context.reader, fields.get("do")?, &PowerAct::ALL, PowerAct::name);
     Some(Power { board: board?, act: act? })
 }
 
 pub(crate) fn link(context: &mut Context<'_, '_>, node: &Node) -> Option<Link> {
     let fields = context.reader.open(node, &LINK)?;
-    let board = board(context, fields.get("board")?);
+    let board = fields.get("board").and_then(|node| board(context, node));
     let act = word(context.reader, fields.get("do")?, &LinkAct::ALL, LinkAct::name)?;
     for (key, of) in [("by", LinkAct::Delay), ("percent", LinkAct::Loss)] {
         match fields.get(key) {

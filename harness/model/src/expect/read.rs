@@ -411,18 +411,8 @@ fn log(context: &mut Context<'_, '_>, node: &Node) -> Option<LogFilter> {
 }
 
 fn observation(context: &mut Context<'_, '_>, fields: &Fields<'_>, occurrences: bool) -> Option<Observation> {
-    let subject = if let Some(node) = fields.get("of") {
-        Subject::Objects(selector(context, node)?)
-    } else if !occurrences {
-        return None;
-    } else if let Some(node) = fields.get("console") {
-        console(context, node)?
-    } else if let Some(node) = fields.get("log") {
-        Subject::Log(log(context, node)?)
-    } else {
-        Subject::Requests(requests(context, fields.get("request")?)?)
-    };
-    if !matches!(subject, Subject::Objects(_)) {
+    let subject = subject(context, fields, occurrences);
+    if let Some(Subject::Console { .. } | Subject::Requests(_) | Subject::Log(_)) = &subject {
         for (key, node) in [("match", fields.get("match")), ("cel", fields.get("cel"))] {
             if let Some(node) = node {
                 context.reader.wrong(
@@ -434,17 +424,39 @@ fn observation(context: &mut Context<'_, '_>, fields: &Fields<'_>, occurrences: 
             }
         }
     }
-    let (pattern, cel) = conditions(context, fields)?;
+    let conditions = conditions(context, fields);
     let count = match (fields.get("count"), fields.get("absent")) {
         (Some(node), _) => {
-            let objects = matches!(&subject, Subject::Objects(selector) if selector.kind.kind != "Event");
+            let objects = match &subject {
+                Some(Subject::Objects(selector)) => selector.kind.kind != "Event",
+                Some(Subject::Console { .. } | Subject::Requests(_) | Subject::Log(_)) => false,
+                None => true,
+            };
             let words = if objects { CountWords::Objects } else { CountWords::Occurrences };
             Some(pattern::read_count(context.reader, node, words)?)
         }
         (None, Some(node)) => context.reader.flag(node)?.then(|| pattern::Count::exactly(0)),
         (None, None) => None,
     };
-    Some(Observation { subject, pattern, cel, count })
+    let (pattern, cel) = conditions?;
+    Some(Observation { subject: subject?, pattern, cel, count })
+}
+
+/// What is looked at.
+fn subject(context: &mut Context<'_, '_>, fields: &Fields<'_>, occurrences: bool) -> Option<Subject> {
+    if let Some(node) = fields.get("of") {
+        return Some(Subject::Objects(selector(context, node)?));
+    }
+    if !occurrences {
+        return None;
+    }
+    if let Some(node) = fields.get("console") {
+        return console(context, node);
+    }
+    match fields.get("log") {
+        Some(node) => Some(Subject::Log(log(context, node)?)),
+        None => Some(Subject::Requests(requests(context, fields.get("request")?)?)),
+    }
 }
 
 fn requests(context: &mut Context<'_, '_>, node: &Node) -> Option<RequestFilter> {

@@ -3,15 +3,18 @@
 use super::{Head, METADATA};
 use crate::catalogue::{Catalogue, Profile};
 use crate::reader::{Reader, word};
-use crate::yaml::Node;
+use crate::yaml::{Kind, Node};
 
 pub(super) fn read_head(reader: &mut Reader<'_>, node: &Node, catalogue: Option<&Catalogue>) -> Option<Head> {
     let fields = reader.open(node, &METADATA)?;
     let name = fields.get("name").and_then(|node| read_name(reader, node));
     let profile = fields.get("profile").and_then(|node| word(reader, node, &Profile::ALL, Profile::name));
-    let ids = fields.get("requirements")?;
-    let items = reader.list(ids);
-    if !(1..=5).contains(&items.len()) {
+    let ids = fields.get("requirements");
+    let items = ids.map_or(&[][..], |ids| reader.list(ids));
+    if let Some(ids) = ids
+        && matches!(ids.kind, Kind::List(_))
+        && !(1..=5).contains(&items.len())
+    {
         let remedy = if items.is_empty() {
             "cite at least one requirement of the catalogue"
         } else {

@@ -114,16 +114,16 @@ static SPEC: Shape = Shape::new(
     "spec",
     "What the scenario does and expects.",
     &[
+        Field::optional(
+            "cases",
+            FieldType::Mapping(&FieldType::Mapping(&FieldType::Any)),
+            "The rows of its table.",
+        ),
         Field::optional("rig", FieldType::Shape(&RIG), "What the rig must offer."),
         Field::optional(
             "constants",
             FieldType::Shape(&OVERRIDES),
             "Constants that it wants otherwise; all others come from the rig.",
-        ),
-        Field::optional(
-            "cases",
-            FieldType::Mapping(&FieldType::Mapping(&FieldType::Any)),
-            "The rows of its table.",
         ),
         Field::optional(
             "observe",
@@ -241,7 +241,7 @@ fn read_scenarios(
 ) -> Option<Vec<Scenario>> {
     let fields = reader.open(root, &SCENARIO)?;
     check_kind(reader, &fields, "Scenario");
-    let head = read_head(reader, fields.get("metadata")?, Some(catalogue));
+    let head = fields.get("metadata").and_then(|metadata| read_head(reader, metadata, Some(catalogue)));
     let spec = fields.get("spec")?;
     let fields = reader.open(spec, &SPEC)?;
     let rows = read_rows(reader, &fields, head.as_ref(), fields.get("cases"));

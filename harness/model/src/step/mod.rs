@@ -9,11 +9,11 @@ use std::ops::Range;
 use crate::cel::Cel;
 use crate::expect::read::is_reserved;
 use crate::expr::{Expr, Instant, Length};
-use crate::mistake::{Mistake, place, suggestion};
+use crate::mistake::{Mistake, nearest, place, suggestion};
 use crate::reader::Reader;
 use crate::template;
 use crate::verbs::{Action, Class, Verb};
-use crate::yaml::{self, Kind, Node};
+use crate::yaml::{self, Entry, Kind, Node};
 
 pub(crate) use unroll::{survey, unroll};
 
@@ -135,9 +135,11 @@ impl<'s> Context<'_, 's> {
                         format!("add one of {}", words.join(", ")),
                     );
                 }
+                self.go_on(node, &[]);
                 return None;
             }
             [first, second, ..] => {
+                self.go_on(node, &verbs);
                 self.reader.wrong(
                     &second.1.key_span,
                     format!("a step has one verb, and here are `{}` and `{}`", first.1.key, second.1.key),
@@ -152,13 +154,12 @@ impl<'s> Context<'_, 's> {
                 format!("`{}` takes no `as`, and does not stand in parallel", verb.name()),
                 "name the steps inside",
             );
+            self.go_on(node, &[]);
             return None;
         }
         let action = verb.read(self, &entry.value);
         let name = node.get("as").and_then(|node| self.name(node));
-        if let Some(name) = &name {
-            self.scope.names.insert(name.clone());
-        }
+        self.known(node, verb, &entry.value);
         let action = action?;
         if let Action::Capture(capture) = &action {
             self.scope.values.extend(capture.names().into_iter().map(str::to_owned));
@@ -178,6 +179,40 @@ impl<'s> Context<'_, 's> {
             name,
             action,
         })
+    }
+
+    /// What later steps may refer to after this one, even where something in it is wrong: a mistake is told once,
+    /// not again wherever its name is used.
+    fn known(&mut self, node: &Node, verb: Verb, value: &Node) {
+        if let Some(name) = node.get("as").and_then(Node::as_text) {
+            self.scope.names.insert(name.to_owned());
+        }
+        if let (Verb::Capture, Some(Kind::Map(names))) = (verb, value.get("fields").map(|node| &node.kind)) {
+            self.scope.values.extend(names.iter().map(|entry| entry.key.clone()));
+        }
+        if let (Verb::Parallel, Kind::List(acts)) = (verb, &value.kind) {
+            let names = acts.iter().filter_map(|act| act.get("as").and_then(Node::as_text));
+            self.scope.names.extend(names.map(str::to_owned));
+        }
+    }
+
+    /// Reads what can be read of a step that has no verb, or several: what is wrong inside the verb that was meant.
+    fn go_on(&mut self, node: &Node, verbs: &[(Verb, &Entry)]) {
+        let Kind::Map(entries) = &node.kind else { return };
+        let meant: Vec<(Verb, &Entry)> = if verbs.is_empty() {
+            entries.iter().filter_map(|entry| meant(&entry.key).map(|verb| (verb, entry))).collect()
+        } else {
+            verbs.to_vec()
+        };
+        for (verb, entry) in &meant {
+            let _ = verb.read(self, &entry.value);
+            self.known(node, *verb, &entry.value);
+        }
+        if meant.is_empty()
+            && let Some(name) = node.get("as").and_then(Node::as_text)
+        {
+            self.scope.names.insert(name.to_owned());
+        }
     }
 
     fn name(&mut self, node: &Node) -> Option<String> {
@@ -325,7 +360,7 @@ fn moved(node: Node, span: &Range<usize>) -> Node {
         Kind::Map(entries) => Kind::Map(
             entries
                 .into_iter()
-                .map(|entry| yaml::Entry {
+                .map(|entry| Entry {
                     key: entry.key,
                     key_span: span.clone(),
                     value: moved(entry.value, span),
@@ -335,6 +370,15 @@ fn moved(node: Node, span: &Range<usize>) -> Node {
         plain @ (Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_)) => plain,
     };
     Node { span: span.clone(), kind }
+}
+
+/// The verb that a word is, or is nearly.
+fn meant(word: &str) -> Option<Verb> {
+    if word == "as" {
+        return None;
+    }
+    let words = Verb::ALL.iter().map(|verb| verb.name());
+    Verb::named(word).or_else(|| Verb::named(nearest(word, words)?))
 }
 
 /// Where a key that stands beside a verb may have been meant to stand.

@@ -25,14 +25,7 @@ pub(crate) fn unroll(
             return;
         }
         let number = format!("{prefix}{}", index + 1);
-        let structure = if let Kind::Map(entries) = &item.kind
-            && let [entry] = entries.as_slice()
-        {
-            let verb = Verb::named(&entry.key).filter(|verb| verb.class() == Class::Structure);
-            verb.zip(Some(&entry.value))
-        } else {
-            None
-        };
+        let structure = structure(reader, item);
         match structure {
             Some((Verb::Repeat, body)) => {
                 let Some(fields) = reader.open(body, &REPEAT) else { continue };
@@ -40,8 +33,9 @@ pub(crate) fn unroll(
                     .get("times")
                     .map(|node| node.with_values(values))
                     .and_then(|node| reader.whole(&node, 1..=1000));
-                let (Some(times), Some(steps)) = (times, fields.get("steps")) else { continue };
-                for round in 1..=times {
+                let Some(steps) = fields.get("steps") else { continue };
+                // A number that is wrong was told; the steps are read once all the same.
+                for round in 1..=times.unwrap_or(1) {
                     let mut values = values.clone();
                     values.insert("round".to_owned(), json!(round));
                     unroll(reader, section, steps, &format!("{number}.{round}."), &values, row);
@@ -67,6 +61,29 @@ pub(crate) fn unroll(
     }
 }
 
+/// The structure that a step is, with what stands after its word. What stands beside it is told as a mistake.
+fn structure<'n>(reader: &mut Reader<'_>, item: &'n Node) -> Option<(Verb, &'n Node)> {
+    let Kind::Map(entries) = &item.kind else { return None };
+    let verbs = entries.iter().filter_map(|entry| Verb::named(&entry.key).map(|verb| (verb, entry)));
+    let verbs: Vec<_> = verbs.collect();
+    let [(verb, found)] = verbs.as_slice() else { return None };
+    if verb.class() != Class::Structure {
+        return None;
+    }
+    for entry in entries.iter().filter(|entry| entry.key != found.key) {
+        reader.wrong(
+            &entry.key_span,
+            format!("`{}` takes no `{}`", verb.name(), entry.key),
+            if entry.key == "as" {
+                "name the steps inside"
+            } else {
+                "move it inside, or into a step of its own"
+            },
+        );
+    }
+    Some((*verb, &found.value))
+}
+
 /// How many steps a plan may have when it is unrolled.
 const MAX_STEPS: usize = 20_000;
 
@@ -81,7 +98,9 @@ fn survey_step(node: &Node, scope: &mut Scope) {
     if let Some(name) = node.get("as").and_then(Node::as_text) {
         scope.all_names.insert(name.to_owned());
     }
-    if let Some(name) = node.get("node").and_then(|node| node.get("name")).and_then(Node::as_text) {
+    let Kind::Map(entries) = &node.kind else { return };
+    let played = entries.iter().filter(|entry| super::meant(&entry.key) == Some(Verb::Node));
+    for name in played.filter_map(|entry| entry.value.get("name").and_then(Node::as_text)) {
         scope.played.insert(name.to_owned());
     }
     if let Some(Kind::List(acts)) = node.get("parallel").map(|node| &node.kind) {
