@@ -249,6 +249,8 @@ fn read_entry(
     let fields = reader.open(node, shape)?;
     let about = match fields.get("scenario") {
         Some(name) => read_scenario(reader, name, fields.get("case"), known),
+        // A quarantine is never of a requirement, and has no such key.
+        None if !shape.keys().contains(&"requirement") => None,
         None => fields.get("requirement").and_then(|id| read_requirement(reader, id, known.catalogue)),
     };
     let reference = fields.get("reference").and_then(|node| reader.text(node));

@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
+/// How a message about a bare word begins that is a boolean to some readers of YAML.
+pub(crate) const TRAP: &str = "a bare `";
+
 /// One mistake, at a range of bytes of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
@@ -22,6 +25,11 @@ impl Mistake {
     /// A mistake without a remedy yet.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Mistake {
         Mistake { span, message: message.into(), remedy: None }
+    }
+
+    /// Whether it is about a bare word that YAML's readers take for different things.
+    fn is_trap(&self) -> bool {
+        self.message.starts_with(TRAP)
     }
 
     /// Says what would be right.
@@ -56,6 +64,13 @@ impl Mistakes {
             (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message))
         });
         mistakes.dedup();
+        // What is wrong with a word in its place says more than that readers of YAML disagree about it.
+        let places: Vec<Range<usize>> = mistakes
+            .iter()
+            .filter(|mistake| !mistake.is_trap())
+            .map(|mistake| mistake.span.clone())
+            .collect();
+        mistakes.retain(|mistake| !(mistake.is_trap() && places.contains(&mistake.span)));
         let named = NamedSource::new(file, source.to_owned()).with_language("yaml");
         let list = mistakes.into_iter().map(|mistake| Shown { mistake, source: named.clone() }).collect();
         Mistakes { file: file.to_owned(), source: source.to_owned(), list }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::expr::{self, Expr, Length};
-use crate::mistake::{Mistake, suggestion};
+use crate::mistake::{Mistake, nearest, suggestion};
 use crate::path::Path;
 use crate::shape::Shape;
 use crate::yaml::{Entry, Kind, Node};
@@ -23,6 +23,8 @@ pub(crate) struct Reader<'a> {
 pub(crate) struct Fields<'a> {
     entries: &'a [Entry],
     shape: &'static Shape,
+    /// Keys that are missing, each with the unknown one that was meant: told already, and read as if it were right.
+    meant: Vec<(&'static str, &'a Entry)>,
 }
 
 impl<'a> Fields<'a> {
@@ -33,7 +35,9 @@ impl<'a> Fields<'a> {
             "{} has no {key}",
             self.shape.name
         );
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+        let entry = self.entries.iter().find(|entry| entry.key == key);
+        let meant = || self.meant.iter().find(|(meant, _)| *meant == key).map(|(_, entry)| *entry);
+        entry.or_else(meant).map(|entry| &entry.value)
     }
 }
 
@@ -63,9 +67,17 @@ impl<'a> Reader<'a> {
             );
             return None;
         };
+        let mut meant: Vec<(&'static str, &'n Entry)> = Vec::new();
         for entry in entries {
             if !shape.fields.iter().any(|field| field.key == entry.key) {
                 let keys = shape.keys();
+                let missing = keys.iter().copied().filter(|key| {
+                    !entries.iter().any(|entry| entry.key == *key)
+                        && !meant.iter().any(|(meant, _)| meant == key)
+                });
+                if let Some(key) = nearest(&entry.key, missing) {
+                    meant.push((key, entry));
+                }
                 self.wrong(
                     &entry.key_span,
                     format!("{} has no key `{}`", shape.name, entry.key),
@@ -73,7 +85,9 @@ impl<'a> Reader<'a> {
                 );
             }
         }
-        let has = |key: &str| entries.iter().any(|entry| entry.key == key);
+        let has = |key: &str| {
+            entries.iter().any(|entry| entry.key == key) || meant.iter().any(|(meant, _)| *meant == key)
+        };
         for field in shape.fields {
             if field.required && !has(field.key) {
                 self.wrong(
@@ -108,7 +122,7 @@ impl<'a> Reader<'a> {
                 );
             }
         }
-        Some(Fields { entries, shape })
+        Some(Fields { entries, shape, meant })
     }
 
     /// The first line of a node, to point at without marking a page.

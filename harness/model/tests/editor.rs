@@ -281,7 +281,7 @@ fn an_editor_tells_what_is_wrong_where_it_is() {
     );
     check("- expect:\n    of: {kind: Pod}\n    match: {spec: }", &[(12, "nothing to match")]);
     check("- power: {board: a, do: cut}\n  as: power-cut", &[(11, "a hyphen would be a minus")]);
-    check("- expect: {of: {kind: Pods}}", &[(10, "one of Namespace, Node, Pod, ")]);
+    check("- request: {method: get, path: /x}", &[(10, "one of GET, POST, ")]);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn disturbed(source: &str, seed: &[(usize, u8)]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
     fn meaning_and_comments_stay(

@@ -62,6 +62,19 @@ impl Filter {
         if parser.rest.is_empty() { Ok(filter) } else { Err(parser.error("expected `&`, `|` or the end")) }
     }
 
+    /// The requirements that it speaks of, as they are written.
+    #[must_use]
+    pub fn requirements(&self) -> Vec<&str> {
+        match self {
+            Self::Requirement(id) => vec![id],
+            Self::Not(inner) => inner.requirements(),
+            Self::And(one, other) | Self::Or(one, other) => {
+                one.requirements().into_iter().chain(other.requirements()).collect()
+            }
+            Self::All | Self::Name(_) | Self::Area(_) | Self::Tag(_) | Self::Profile(_) => Vec::new(),
+        }
+    }
+
     /// Whether a trial is asked for.
     #[must_use]
     pub fn matches(&self, subject: &Subject<'_>) -> bool {
@@ -203,6 +216,12 @@ mod tests {
             assert_eq!(filter.matches(&subject), expected, "{expression}");
         }
         assert!(Filter::All.matches(&subject));
+    }
+
+    #[test]
+    fn requirements_are_found_wherever_they_stand() {
+        let filter = Filter::parse("!(req:NODE-03 | tag:x) & (power | !req:SCHED)").unwrap();
+        assert_eq!(filter.requirements(), ["NODE-03", "SCHED"]);
     }
 
     #[test]

@@ -7,11 +7,13 @@ pub mod filter;
 pub mod ground;
 pub mod import;
 pub mod limits;
+pub mod lint;
 pub mod plan;
 pub mod report;
 pub mod runner;
 pub mod search;
 pub mod suite;
 pub mod terminal;
+pub mod timeline;
 
 pub use rigor_rigs::process::end_with_parent;

@@ -276,9 +276,13 @@ fn lint_looks_at_everything_and_at_names_across_suites() {
     let bench = Bench::new();
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     let (exit, stdout, stderr) = bench.rigor(&["lint"]);
-    assert_eq!((exit, stdout.as_str()), (0, "1 scenario files and 3 rigs: no mistakes\n"), "{stderr}");
+    assert_eq!(
+        (exit, stdout.as_str()),
+        (0, "1 scenario file and 3 rigs: no mistakes, no warnings\n"),
+        "{stderr}"
+    );
     bench.write("suites/sched/good.yaml", &scenario("good", "200"));
-    bench.refused(&["lint"], 2, &["the name good is given 2 times", "suites/sched/good.yaml"]);
+    bench.refused(&["lint"], 2, &["the name good is given twice", "suites/sched/good.yaml"]);
 }
 
 #[test]

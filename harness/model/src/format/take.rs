@@ -258,7 +258,7 @@ fn block_header(source: &str, node: &Node) -> Option<Range<usize>> {
     let (Kind::Text(_), before) = (&node.kind, source[..node.span.start].trim_end()) else { return None };
     let begin = before.trim_end_matches(|sign: char| sign.is_ascii_digit() || sign == '+' || sign == '-');
     let mark = begin.strip_suffix(['|', '>'])?;
-    mark.ends_with([' ', '\n']).then(|| mark.len()..before.len())
+    mark.ends_with([' ', '\n']).then_some(mark.len()..before.len())
 }
 
 /// What is known about the value under a key.

@@ -44,6 +44,7 @@ pub(super) fn read_rows(
     }
     let mut rows = Vec::new();
     let mut keys: Option<BTreeSet<&str>> = None;
+    let mut first: BTreeMap<String, Value> = BTreeMap::new();
     for entry in entries {
         if head.is_some() && !names.contains(&entry.key) {
             reader.wrong(
@@ -68,6 +69,13 @@ pub(super) fn read_rows(
         }
         let mut values: BTreeMap<String, Value> =
             cells.iter().map(|cell| (cell.key.clone(), cell.value.to_value())).collect();
+        // What a row lacks was told; it is not told again wherever it is used.
+        for (key, value) in &first {
+            values.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        if first.is_empty() {
+            first = values.clone();
+        }
         values.insert("case".to_owned(), json!(entry.key));
         rows.push((Some(entry.key.clone()), values));
     }
@@ -78,7 +86,8 @@ pub(super) fn read_rig(reader: &mut Reader<'_>, node: Option<&Node>) -> (Vec<Str
     let Some(fields) = node.and_then(|node| reader.open(node, &RIG)) else {
         return (Vec::new(), BTreeSet::new());
     };
-    let count = fields.get("boards").and_then(|node| reader.whole(node, 0..=26)).unwrap_or(0);
+    // Where the number is wrong, any board may be meant.
+    let count = fields.get("boards").map_or(0, |node| reader.whole(node, 0..=26).unwrap_or(26));
     let boards = ('a'..='z').take(count as usize).map(String::from).collect();
     (boards, read_capabilities(reader, fields.get("needs")))
 }

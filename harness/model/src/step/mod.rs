@@ -114,6 +114,13 @@ impl<'s> Context<'_, 's> {
         };
         let verbs: Vec<_> =
             entries.iter().filter_map(|entry| Verb::named(&entry.key).map(|verb| (verb, entry))).collect();
+        if let [(verb, entry)] = verbs.as_slice()
+            && entry.value.kind == Kind::Null
+            && self.outside(*verb, entry, entries)
+        {
+            self.known(node, *verb, &entry.value);
+            return None;
+        }
         let words: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
         for entry in entries.iter().filter(|entry| Verb::named(&entry.key).is_none() && entry.key != "as") {
             let message = if verbs.is_empty() {
@@ -194,6 +201,29 @@ impl<'s> Context<'_, 's> {
             let names = acts.iter().filter_map(|act| act.get("as").and_then(Node::as_text));
             self.scope.names.extend(names.map(str::to_owned));
         }
+    }
+
+    /// Tells once that the keys of a verb stand beside it instead of inside, and reads them where they were meant.
+    fn outside(&mut self, verb: Verb, entry: &Entry, entries: &[Entry]) -> bool {
+        let crate::shape::FieldType::Shape(shape) = verb.value() else { return false };
+        let keys = shape.keys();
+        let inner: Vec<Entry> =
+            entries.iter().filter(|entry| keys.contains(&entry.key.as_str())).cloned().collect();
+        let Some(first) = inner.first() else { return false };
+        let names: Vec<String> = inner.iter().map(|entry| format!("`{}`", entry.key)).collect();
+        self.reader.wrong(
+            &first.key_span,
+            format!(
+                "{} stand{} beside `{}` and not inside of it",
+                names.join(", "),
+                if names.len() == 1 { "s" } else { "" },
+                verb.name()
+            ),
+            format!("indent what belongs to `{}` by four blanks more than its dash", verb.name()),
+        );
+        let span = entry.key_span.start..inner.last().map_or(entry.key_span.end, |last| last.value.span.end);
+        let _ = verb.read(self, &Node { span, kind: Kind::Map(inner) });
+        true
     }
 
     /// Reads what can be read of a step that has no verb, or several: what is wrong inside the verb that was meant.

@@ -27,6 +27,7 @@ pub(crate) fn unroll(
         let number = format!("{prefix}{}", index + 1);
         let structure = structure(reader, item);
         match structure {
+            Some((_, body)) if std::ptr::eq(body, item) => {}
             Some((Verb::Repeat, body)) => {
                 let Some(fields) = reader.open(body, &REPEAT) else { continue };
                 let times = fields
@@ -69,6 +70,14 @@ fn structure<'n>(reader: &mut Reader<'_>, item: &'n Node) -> Option<(Verb, &'n N
     let [(verb, found)] = verbs.as_slice() else { return None };
     if verb.class() != Class::Structure {
         return None;
+    }
+    if found.value.kind == Kind::Null && entries.len() > 1 {
+        reader.wrong(
+            &found.key_span,
+            format!("what belongs to `{}` stands beside it and not inside of it", verb.name()),
+            "indent it by four blanks more than the dash",
+        );
+        return Some((*verb, item));
     }
     for entry in entries.iter().filter(|entry| entry.key != found.key) {
         reader.wrong(

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::tree::Kind;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, TRAP};
 
 /// Reads a bare scalar. A trap yields a mistake and, so that reading can go on, a likely value.
 pub(super) fn bare(text: &str, span: &Range<usize>, mistakes: &mut Vec<Mistake>) -> Kind {
@@ -17,7 +17,7 @@ pub(super) fn bare(text: &str, span: &Range<usize>, mistakes: &mut Vec<Mistake>)
         mistakes.push(
             Mistake::new(
                 span.clone(),
-                format!("a bare `{text}` is a boolean to some readers of YAML and a text to others"),
+                format!("{TRAP}{text}` is a boolean to some readers of YAML and a text to others"),
             )
             .remedy(format!("write \"{text}\" for the text, or true or false")),
         );

@@ -1,64 +1,146 @@
 //! `rigor judge`: the verdict over a history that was recorded before, here or elsewhere.
 
 use super::files::histories;
+use super::trace::{history_file, title};
 use super::{Trouble, Where, say};
 use crate::exit::Exit;
 use crate::suite::{ScenarioFile, Suites};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rigor_model::{Outcome, Scenario};
-use rigor_trace::History;
 use rigor_trace::jsonl::trial_of;
 use rigor_trace::judge::{ScenarioVerdict, judge};
+use rigor_trace::{Fact, History};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Judge a scenario over a recorded history.
+/// Judge scenarios over recorded histories: the same verdicts as when they ran.
+///
+/// Exit codes are those of `rigor run`.
 #[derive(Debug, Args)]
 pub(super) struct Judge {
-    /// The history: an events.jsonl, which may hold many trials.
-    #[arg(long, value_name = "FILE")]
+    /// The history: a report's folder, a trial's evidence, or an events.jsonl, which may hold many trials.
+    #[arg(long, value_name = "DIR|FILE")]
     history: PathBuf,
-    /// A scenario file, or the name of a trial: `area/scenario` or `area/scenario/case`.
-    scenario: String,
+    /// A scenario file, or the name of a trial: `area/scenario` or `area/scenario/case`; if left out, every trial of the
+    /// history whose scenario is among the suites.
+    scenario: Option<String>,
+    /// How verdicts are told: for people, or one JSON object a trial and line.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
     #[command(flatten)]
     place: Where,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Sentences.
+    Text,
+    /// One object a trial: trial, outcome, message, steps.
+    Json,
 }
 
 impl Judge {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        let histories = histories(&self.history)?;
-        let (file, case) = if Path::new(&self.scenario).is_file() {
-            (ScenarioFile::at(Path::new(&self.scenario)), None)
-        } else {
-            suites.find(&self.scenario).ok_or_else(|| {
-                Trouble::Input(miette::miette!(
-                    help = "rigor list shows the names; a file is named by its path",
-                    "there is no scenario {}",
-                    self.scenario
-                ))
-            })?
-        };
+        let path = history_file(&self.history);
+        let histories = histories(&path)?;
         let mut outcomes = Vec::new();
-        for scenario in file.load(&catalogue)? {
-            if case.is_some() && case != scenario.case {
-                continue;
+        for (file, case) in self.files(&suites, &histories)? {
+            for scenario in file.load(&catalogue)? {
+                if case.is_some() && case != scenario.case {
+                    continue;
+                }
+                let Some(history) = matching(&scenario, &histories) else { continue };
+                let name = file.trial(scenario.case.as_deref());
+                fits(&name, &scenario, history)?;
+                let verdict = judge(&scenario, history);
+                match self.format {
+                    Format::Text => say(&told(&name, &scenario, &verdict)),
+                    Format::Json => say(&object(&name, &scenario, &verdict).to_string()),
+                }
+                outcomes.push(verdict.outcome);
             }
-            let Some(history) = matching(&scenario, &histories) else { continue };
-            let verdict = judge(&scenario, history);
-            say(&told(&file.trial(scenario.case.as_deref()), &scenario, &verdict));
-            outcomes.push(verdict.outcome);
         }
         if outcomes.is_empty() {
+            let held: Vec<String> = histories.iter().filter_map(title).collect();
             return Err(Trouble::Input(miette::miette!(
-                help = "its TrialStarted records say which trials it holds",
+                help = format!(
+                    "it holds {}; a history of something else is judged by a scenario with `observe: true`",
+                    if held.is_empty() { "no trial with a name".to_owned() } else { held.join(", ") }
+                ),
                 "{} holds no history of {}",
-                self.history.display(),
-                self.scenario
+                path.display(),
+                self.scenario.as_deref().unwrap_or("any scenario of the suites")
             )));
         }
         Ok(Exit::of(&outcomes))
     }
+
+    /// The scenario that is asked for; or those of all trials of the histories, each once.
+    fn files(
+        &self,
+        suites: &Suites,
+        histories: &[History],
+    ) -> Result<Vec<(ScenarioFile, Option<String>)>, Trouble> {
+        let Some(asked) = &self.scenario else {
+            let mut files = suites.files()?;
+            files.retain(|file| {
+                histories
+                    .iter()
+                    .filter_map(trial_of)
+                    .any(|(name, _, _)| file.path().ends_with(format!("{name}.yaml")))
+            });
+            return Ok(files.into_iter().map(|file| (file, None)).collect());
+        };
+        if Path::new(asked).is_file() {
+            return Ok(vec![(ScenarioFile::at(Path::new(asked)), None)]);
+        }
+        let found = suites.find(asked).ok_or_else(|| {
+            Trouble::Input(miette::miette!(
+                help = "rigor list shows the names; a file is named by its path",
+                "there is no scenario {asked}"
+            ))
+        })?;
+        Ok(vec![found])
+    }
+}
+
+/// Refuses a history of another version of the scenario: one that began steps which the file does not have.
+fn fits(name: &str, scenario: &Scenario, history: &History) -> Result<(), Trouble> {
+    let began = history.records().iter().filter_map(|record| match &record.fact {
+        Fact::Step { index, .. } => Some(index + 1),
+        _ => None,
+    });
+    let (began, planned) = (began.max().unwrap_or(0), scenario.plan.len());
+    if began <= planned {
+        return Ok(());
+    }
+    Err(Trouble::Input(miette::miette!(
+        help = "judge with the file as it was when the history was recorded, or run the scenario again",
+        "the history of {name} has {began} steps, and the scenario has {planned}: it was recorded with another version of it"
+    )))
+}
+
+/// A verdict for programs.
+fn object(name: &str, scenario: &Scenario, verdict: &ScenarioVerdict) -> Value {
+    let steps: Vec<Value> = verdict
+        .steps
+        .iter()
+        .filter_map(|(index, step)| {
+            let planned = scenario.plan.get(*index)?;
+            Some(json!({
+                "section": planned.section.name(),
+                "number": planned.number,
+                "line": planned.line,
+                "sentence": planned.sentence,
+                "outcome": step.outcome.name(),
+                "message": step.message,
+                "margins": step.margins,
+            }))
+        })
+        .collect();
+    json!({"trial": name, "outcome": verdict.outcome.name(), "message": verdict.message, "steps": steps})
 }
 
 /// The history of this scenario; a scenario that only observes is judged over the one history there is.

@@ -1,81 +1,135 @@
 //! `rigor lint`: every mistake of every file, each with its place and a remedy.
 
-use super::{Trouble, Where, say};
+use super::{Trouble, Where, say, tell};
 use crate::exit::Exit;
-use crate::ground::find_rig;
-use crate::limits;
-use crate::suite::{ScenarioFile, Suites};
-use clap::Args;
-use std::collections::BTreeMap;
+use crate::lint::{Files, Found, Severity, lint};
+use crate::suite::Suites;
+use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
 /// Check scenarios, rigs and files of known limitations without running anything.
+///
+/// What is wrong is an error and ends with 2. What is probably not meant so, such as a name that is never used or a need that
+/// no rig meets, is a warning.
 #[derive(Debug, Args)]
 pub(super) struct Lint {
     /// Areas, folders, scenario files, names of trials, rig files or files of known limitations; if left out, all
     /// scenarios and rigs with the limitations that these name.
     #[arg(value_name = "SUITE|FILE")]
     what: Vec<String>,
+    /// How findings are told: with the source around them, one a line, or one JSON object a line.
+    #[arg(long, value_enum, default_value = "full")]
+    format: Format,
+    /// End with 2 for warnings, too.
+    #[arg(long)]
+    deny_warnings: bool,
     #[command(flatten)]
     place: Where,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// With the source around them.
+    Full,
+    /// `FILE:LINE:COLUMN: error: what is wrong; what would be right`.
+    Short,
+    /// One object a line: file, severity, line, column, endLine, endColumn, message, remedy.
+    Json,
 }
 
 impl Lint {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        let (rigs, names): (Vec<String>, Vec<String>) =
-            self.what.iter().cloned().partition(|name| is_of_kind(name, "Rig"));
-        let (mut known, names): (Vec<String>, Vec<String>) =
-            names.into_iter().partition(|name| is_of_kind(name, "Limitations"));
-        let files =
-            if self.what.is_empty() || !names.is_empty() { suites.chosen(&names)? } else { Vec::new() };
-        let rigs = if self.what.is_empty() { rig_files(&self.place.rigs()) } else { rigs };
-        let mut troubles = Vec::new();
-        for rig in &rigs {
-            match find_rig(rig, Path::new("")) {
-                Ok(rig) => known.extend(rig.limitations),
-                Err(error) => troubles.push(Trouble::from(error)),
-            }
+        let files = chosen(&self.what, &self.place)?;
+        let found = lint(&files, &suites, &catalogue, &self.place.rigs())?;
+        let count =
+            |severity| found.iter().filter(|one| one.severity == severity).flat_map(Found::findings).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        for one in &found {
+            told(one, self.format);
         }
-        known.sort();
-        known.dedup();
-        for file in &known {
-            if let Err(error) = limits::load(Path::new(file), &suites, &catalogue) {
-                troubles.push(Trouble::from(error));
-            }
+        if self.format != Format::Json {
+            say(&format!(
+                "{} and {}: {}, {}",
+                many(files.scenarios.len(), "scenario file"),
+                many(files.rigs.len(), "rig"),
+                if errors == 0 { "no mistakes".to_owned() } else { many(errors, "mistake") },
+                if warnings == 0 { "no warnings".to_owned() } else { many(warnings, "warning") },
+            ));
         }
-        for file in &files {
-            if let Err(error) = file.load(&catalogue) {
-                troubles.push(Trouble::from(error));
-            }
-        }
-        // Names are unique among all suites, whichever of them were asked for.
-        for (name, same) in twice(&suites.files()?) {
-            troubles.push(Trouble::Input(miette::miette!(
-                help = "rename all but one: a scenario's name stands alone in reports and histories",
-                "the name {name} is given {} times: {}",
-                same.len(),
-                same.join(", ")
-            )));
-        }
-        for trouble in &troubles {
-            match trouble {
-                Trouble::Input(report) => eprintln!("{report:?}"),
-                Trouble::Infra(error) => eprintln!("{error}"),
-            }
-        }
-        say(&format!("{} scenario files and {} rigs: {}", files.len(), rigs.len(), count(troubles.len())));
-        Ok(if troubles.is_empty() { Exit::Passed } else { Exit::BadInput })
+        let wrong = errors > 0 || self.deny_warnings && warnings > 0;
+        Ok(if wrong { Exit::BadInput } else { Exit::Passed })
     }
 }
 
-fn count(troubles: usize) -> String {
-    match troubles {
-        0 => "no mistakes".to_owned(),
-        1 => "1 with mistakes".to_owned(),
-        more => format!("{more} with mistakes"),
+fn told(found: &Found, format: Format) {
+    let word = match found.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    match format {
+        Format::Full => {
+            if found.severity == Severity::Warning {
+                eprintln!("Warning, nothing that keeps it from running:");
+            }
+            eprintln!("{:?}", miette::Report::from(found.mistakes.clone()));
+        }
+        Format::Short => {
+            for one in found.findings() {
+                let remedy = one.remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+                say(&format!("{}:{}:{}: {word}: {}{remedy}", one.file, one.line, one.column, one.message));
+            }
+        }
+        Format::Json => {
+            for one in found.findings() {
+                tell(&format!("{}\n", serde_json::json!(one)));
+            }
+        }
     }
+}
+
+fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The files that a person means; all scenarios and rigs without a name.
+fn chosen(what: &[String], place: &Where) -> Result<Files, Trouble> {
+    let suites = Suites::new(place.suites());
+    if what.is_empty() {
+        return Ok(Files {
+            scenarios: suites.files()?,
+            rigs: rig_files(&place.rigs()),
+            limitations: Vec::new(),
+        });
+    }
+    let (mut files, mut names) = (Files::default(), Vec::new());
+    for name in what {
+        if is_of_kind(name, "Rig") {
+            files.rigs.push(name.into());
+        } else if is_of_kind(name, "Limitations") {
+            files.limitations.push(name.into());
+        } else if Path::new(name).is_dir() && !rigs_in(Path::new(name)).is_empty() {
+            files.rigs.extend(rigs_in(Path::new(name)));
+        } else {
+            names.push(name.clone());
+        }
+    }
+    if !names.is_empty() {
+        files.scenarios = suites.chosen(&names)?;
+    }
+    Ok(files)
+}
+
+/// [`chosen`] as paths, each once.
+pub(super) fn files_of(what: &[String], place: &Where) -> Result<Vec<PathBuf>, Trouble> {
+    let files = chosen(what, place)?;
+    let mut paths: Vec<PathBuf> = files.scenarios.iter().map(|file| file.path().to_owned()).collect();
+    paths.extend(files.rigs);
+    paths.extend(files.limitations);
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
 }
 
 /// Whether a file says that it is of a kind.
@@ -85,7 +139,14 @@ fn is_of_kind(name: &str, kind: &str) -> bool {
     })
 }
 
-fn rig_files(rigs: &Path) -> Vec<String> {
+/// The rigs of a folder that holds nothing else.
+fn rigs_in(folder: &Path) -> Vec<PathBuf> {
+    let files = rig_files(folder);
+    if files.iter().all(|file| is_of_kind(&file.display().to_string(), "Rig")) { files } else { Vec::new() }
+}
+
+/// The rig files of a folder, sorted.
+pub(crate) fn rig_files(rigs: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(rigs)
         .into_iter()
         .flatten()
@@ -94,17 +155,5 @@ fn rig_files(rigs: &Path) -> Vec<String> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .collect();
     files.sort();
-    files.iter().map(|path| path.display().to_string()).collect()
-}
-
-/// Scenario names that several files have.
-fn twice(files: &[ScenarioFile]) -> BTreeMap<String, Vec<String>> {
-    let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in files {
-        if let Ok(head) = file.head() {
-            by_name.entry(head.name).or_default().push(file.path().display().to_string());
-        }
-    }
-    by_name.retain(|_, same| same.len() > 1);
-    by_name
+    files
 }

@@ -1,9 +1,8 @@
 //! `rigor list`: what there is, and what the rig cannot run.
 
-use super::{ProfileName, Trouble, Where, say};
+use super::{ProfileName, Trouble, Where, filter_of, say};
 use crate::exit::Exit;
-use crate::filter::Filter;
-use crate::ground::find_rig;
+use crate::ground::{Ground, find_rig};
 use crate::plan::plan;
 use crate::suite::Suites;
 use clap::Args;
@@ -32,7 +31,7 @@ impl List {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
         let rig = find_rig(&self.rig, &self.place.rigs())?;
-        let filter = self.filter.as_deref().map_or(Ok(Filter::All), Filter::parse).map_err(Trouble::input)?;
+        let filter = filter_of(self.filter.as_deref(), &catalogue)?;
         let (mut count, mut skipped, mut broken) = (0, 0, 0);
         for file in suites.chosen(&self.what)? {
             for planned in plan(&file, &catalogue, &rig, self.profile.into(), &filter) {
@@ -52,7 +51,12 @@ impl List {
                 }
             }
         }
-        eprintln!("{count} trials on rig {}: {skipped} skipped, {broken} cannot be read", rig.name);
+        let trials = if count == 1 { "trial" } else { "trials" };
+        eprintln!("{count} {trials} on rig {}: {skipped} skipped, {broken} cannot be read", rig.name);
+        // What the rig starts is looked for, so that a listing does not promise what no run can do here.
+        if let Err(error) = Ground::prepare(rig).and_then(|ground| ground.report()) {
+            eprintln!("none of them can run here: {}", error.whole());
+        }
         Ok(if broken == 0 { Exit::Passed } else { Exit::BadInput })
     }
 }

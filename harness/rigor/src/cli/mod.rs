@@ -1,16 +1,23 @@
 //! The command line: reads flags, calls the library, says what came of it, ends with the right code.
 
 mod files;
+mod fmt;
 mod judge;
 mod lint;
 mod list;
+mod new;
 mod run;
 mod schema;
 mod search;
+mod trace;
+mod watch;
 
 use crate::exit::Exit;
+use crate::filter::Filter;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rigor_model::Profile;
+use rigor_model::catalogue::Catalogue;
+use rigor_model::mistake::nearest;
 use rigor_rigs::Infra;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,13 +43,21 @@ enum Command {
     List(list::List),
     /// Check scenario and rig files without running anything.
     Lint(lint::Lint),
+    /// Lay out scenario and rig files; what they mean, and their comments, stay.
+    Fmt(fmt::Fmt),
+    /// Write the skeleton of a scenario: commented, without a mistake, ready to run.
+    New(new::New),
     /// Judge a scenario over a recorded history.
     Judge(judge::Judge),
     /// Print the JSON Schema of a kind of file, for editors.
     Schema(schema::Schema),
+    /// Show a run's history as a timeline.
+    Trace(trace::Trace),
     /// Turn a history that was recorded elsewhere into ours.
     Import(files::Import),
 }
+
+pub(crate) use lint::rig_files;
 
 /// Where scenarios and rigs are.
 #[derive(Debug, Args)]
@@ -137,6 +152,24 @@ impl From<Infra> for Trouble {
     }
 }
 
+/// Reads `--filter`; a requirement that the catalogue does not have is a mistake, not a filter that matches nothing.
+fn filter_of(expression: Option<&str>, catalogue: &Catalogue) -> Result<Filter, Trouble> {
+    let filter = expression.map_or(Ok(Filter::All), Filter::parse).map_err(Trouble::input)?;
+    let is_known = |wanted: &str| {
+        catalogue.iter().any(|row| {
+            row.id.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        })
+    };
+    let unknown = filter.requirements().into_iter().find(|wanted| !is_known(wanted)).map(str::to_owned);
+    let Some(unknown) = unknown else { return Ok(filter) };
+    let ids: Vec<&str> = catalogue.iter().map(|row| row.id.as_str()).collect();
+    let help = match nearest(&unknown, ids) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "ids, or their beginning as in req:NODE, stand in suites/requirements.yaml".to_owned(),
+    };
+    Err(Trouble::Input(miette::miette!(help = help, "filter: no requirement is called {unknown}")))
+}
+
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -147,7 +180,10 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::List(list) => list.run(),
         Command::Lint(lint) => lint.run(),
+        Command::Fmt(fmt) => fmt.run(),
+        Command::New(new) => new.run(),
         Command::Judge(judge) => judge.run(),
+        Command::Trace(trace) => trace.run(),
         Command::Schema(schema) => schema.run(),
         Command::Import(import) => import.run(),
     };

@@ -1,10 +1,10 @@
 //! `rigor run`: plan, prepare the rig, run, report.
 
 use super::search::{Draws, Field};
-use super::{ProfileName, Trouble, Where, say, tell};
+use super::watch::watch;
+use super::{ProfileName, Trouble, Where, filter_of, say, tell};
 use crate::dispatch::dispatch;
 use crate::exit::Exit;
-use crate::filter::Filter;
 use crate::ground::{Ground, find_rig};
 use crate::limits::{self, Limits};
 use crate::plan::{Planned, plan};
@@ -26,8 +26,18 @@ pub(super) struct Run {
     #[arg(value_name = "SUITE|FILE")]
     what: Vec<String>,
     /// The rig's name, or the path of its file.
-    #[arg(long, value_name = "FILE|NAME")]
+    #[arg(
+        long,
+        value_name = "FILE|NAME",
+        required = false,
+        required_unless_present = "watch",
+        default_value_if("watch", clap::builder::ArgPredicate::IsPresent, "sim")
+    )]
     rig: String,
+    /// Lint and run again on each change of the files or of what they name, on the simulated rig unless --rig names another;
+    /// ends on Ctrl-C.
+    #[arg(long)]
+    watch: bool,
     /// Whose behaviour is looked at; scenarios for others are skipped.
     #[arg(long, value_enum, default_value = "kube32")]
     profile: ProfileName,
@@ -58,10 +68,15 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
+        if self.watch { watch(self, &self.what, &self.place) } else { self.once() }
+    }
+
+    /// Runs what was asked for, once.
+    pub(super) fn once(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
         let rig = find_rig(&self.rig, &self.place.rigs())?;
-        let filter = self.filter.as_deref().map_or(Ok(Filter::All), Filter::parse).map_err(Trouble::input)?;
+        let filter = filter_of(self.filter.as_deref(), &catalogue)?;
         let mut planned = Vec::new();
         for file in suites.chosen(&self.what)? {
             planned.extend(plan(&file, &catalogue, &rig, self.profile.into(), &filter));

@@ -1,0 +1,374 @@
+//! The tools for people who write scenarios, as they meet them: lint, new, fmt, watch, trace, judge, list.
+#![cfg(feature = "sim")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Only bounds what never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CATALOGUE: &str = "version: 2\nareas:\n  node:\n  - {id: NODE-03, profile: kube32, must: \"be so\"}\n  - {id: UP-01, profile: upstream, must: \"be so\"}\n";
+
+/// A working directory with rigs and a catalogue.
+struct Bench(tempfile::TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self(tempfile::tempdir().unwrap());
+        bench.write("suites/requirements.yaml", CATALOGUE);
+        let rigs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rigs");
+        for name in ["sim", "host", "qemu-short"] {
+            let text = std::fs::read_to_string(rigs.join(format!("{name}.yaml"))).unwrap();
+            bench.write(&format!("rigs/{name}.yaml"), &text);
+        }
+        bench
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rigor"));
+        command.args(arguments).current_dir(self.0.path()).env_remove("RIGOR_KEEP");
+        command
+    }
+
+    /// Exit code, standard output, standard error.
+    fn rigor(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.command(arguments).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    fn passes(&self, arguments: &[&str]) -> String {
+        let (exit, stdout, stderr) = self.rigor(arguments);
+        assert_eq!(exit, 0, "{arguments:?}\n{stdout}\n{stderr}");
+        stdout
+    }
+
+    fn refused(&self, arguments: &[&str], said: &str) {
+        let (exit, stdout, stderr) = self.rigor(arguments);
+        assert_eq!(exit, 2, "{arguments:?}\n{stdout}\n{stderr}");
+        let flat = stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(said), "{arguments:?} does not say `{said}`:\n{stderr}");
+    }
+}
+
+fn scenario(name: &str, steps: &str) -> String {
+    format!(
+        "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata:\n  name: {name}\n  requirements: [NODE-03]\n  profile: kube32\nspec:\n  rig: {{boards: 1}}\n  steps:\n{steps}"
+    )
+}
+
+const GOOD: &str = "    - wait: 1s\n";
+
+#[test]
+fn a_new_scenario_is_right_and_runs() {
+    let bench = Bench::new();
+    for (name, boards) in [("first-light", "1"), ("on-paper", "0"), ("two-lamps", "2")] {
+        let path = format!("suites/node/{name}.yaml");
+        let made =
+            bench.passes(&["new", name, "--area", "node", "--requirements", "NODE-03", "--boards", boards]);
+        assert!(made.contains(&path) && made.contains("rigor run --watch"), "{made}");
+        let (_, stdout, _) = bench.rigor(&["lint", "--deny-warnings", "--format", "short", &path]);
+        assert_eq!(stdout, "1 scenario file and 0 rigs: no mistakes, no warnings\n");
+        bench.passes(&["fmt", "--check", &path]);
+        let ran = bench.passes(&["run", &path, "--rig", "sim"]);
+        assert!(ran.contains("1 pass"), "{ran}");
+    }
+    let before = bench.read("suites/node/first-light.yaml");
+    bench
+        .refused(&["new", "first-light", "--area", "other", "--requirements", "NODE-03"], "is there already");
+    bench.refused(&["new", "First", "--requirements", "NODE-03"], "cannot be a name");
+    bench.refused(&["new", "x", "--requirements", "NODE-30"], "did you mean NODE-03?");
+    bench.refused(&["new", "x", "--area", "../x", "--requirements", "NODE-03"], "is no area");
+    assert_eq!(bench.read("suites/node/first-light.yaml"), before);
+    assert!(!bench.path("suites/node-lifecycle").exists(), "nothing is made where something is wrong");
+}
+
+#[test]
+fn lint_looks_between_files() {
+    let bench = Bench::new();
+    bench.write("suites/a/twin.yaml", &scenario("twin", GOOD));
+    bench.write("suites/b/twin.yaml", &scenario("twin", GOOD));
+    bench.write("suites/a/other.yaml", &scenario("another", "    - wait: 5\n"));
+    bench.write(
+        "suites/a/idle.yaml",
+        &scenario(
+            "idle",
+            "    - capture: {of: {kind: Node, name: a}, fields: {uid: metadata.uid}}\n    - wait: 1s\n      as: later\n",
+        ),
+    );
+    bench.write(
+        "suites/a/rare.yaml",
+        &scenario("rare", GOOD).replace("{boards: 1}", "{boards: 26, needs: [kubectl, power]}"),
+    );
+    bench.write("suites/a/up.yaml", &scenario("up", GOOD).replace("NODE-03", "UP-01"));
+    let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short"]);
+    assert_eq!(exit, 2, "{stdout}");
+    insta::assert_snapshot!(stdout);
+    // Warnings alone are not wrong, unless it is said.
+    assert_eq!(bench.rigor(&["lint", "a/idle"]).0, 0);
+    assert_eq!(bench.rigor(&["lint", "a/idle", "--deny-warnings"]).0, 2);
+}
+
+#[test]
+fn lint_speaks_to_programs() {
+    let bench = Bench::new();
+    bench.write("suites/a/bad.yaml", &scenario("bad", "    - power: {board: a, do: offf}\n    - wait: 5\n"));
+    let (exit, stdout, stderr) = bench.rigor(&["lint", "--format", "json", "a/bad"]);
+    assert_eq!((exit, stderr.as_str()), (2, ""));
+    let findings: Vec<serde_json::Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        findings[1],
+        serde_json::json!({
+            "file": "suites/a/bad.yaml", "severity": "error", "line": 11, "column": 13, "endLine": 11, "endColumn": 14,
+            "message": "a duration needs a unit; 5 is a bare number", "remedy": "write 5s or 5ms",
+        })
+    );
+    assert_eq!(findings.len(), 2, "{stdout}");
+}
+
+#[test]
+fn fmt_lays_out_and_leaves_what_is_broken() {
+    let bench = Bench::new();
+    let odd = scenario("odd", "    - as: x\n      power: { board: a,do: cut }  # now\n");
+    bench.write("suites/a/odd.yaml", &odd);
+    bench.write("suites/a/broken.yaml", "a: [\n");
+    let (exit, stdout, stderr) = bench.rigor(&["fmt", "--check"]);
+    assert_eq!((exit, bench.read("suites/a/odd.yaml")), (2, odd.clone()), "{stdout}{stderr}");
+    assert!(
+        stdout.contains("suites/a/odd.yaml is not laid out") && stderr.contains("this is no YAML"),
+        "{stdout}{stderr}"
+    );
+    bench.passes(&["fmt", "a/odd"]);
+    let laid = scenario("odd", "    - power: {board: a, do: cut}  # now\n      as: x\n");
+    assert_eq!(bench.read("suites/a/odd.yaml"), laid);
+    bench.passes(&["fmt", "--check", "a/odd", "rigs"]);
+    assert_eq!(bench.read("suites/a/broken.yaml"), "a: [\n");
+    let left: Vec<_> =
+        std::fs::read_dir(bench.path("suites/a")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+/// A scenario with an outage, whose timeline has some of everything.
+const STORY: &str = "    - create: {manifest: {apiVersion: v1, kind: Pod, metadata: {name: lamp}, spec: {containers: [{name: main, image: rigor.dev/pause}]}}}\n    - expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, within: 10s}\n    - request: {method: GET, path: /api/v1/nodes/none, answer: {status: 404}}\n    - power: {board: a, do: cut}\n      as: outage\n    - expect: {of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}, within: 20s}\n    - order: [outage, outage]\n";
+
+#[test]
+fn a_history_reads_as_a_timeline() {
+    let bench = Bench::new();
+    bench.write("suites/node/story.yaml", &scenario("story", STORY));
+    bench.passes(&["run", "node/story", "--rig", "sim", "--seed", "3"]);
+    // What is drawn says nothing here, and lines are cut.
+    let told = |arguments: &[&str]| {
+        let text = bench.passes(arguments);
+        text.lines()
+            .filter(|line| !line.contains("bootID"))
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    let node = told(&["trace", "report", "--object", "node/a", "--width", "110"]);
+    assert!(node.lines().all(|line| line.chars().count() <= 110), "{node}");
+    insta::assert_snapshot!("timeline_of_a_node", node);
+    insta::assert_snapshot!(
+        "timeline_of_a_step",
+        told(&["trace", "report/events.jsonl", "--step", "4", "--width", "110"])
+    );
+    let whole = bench.passes(&["trace", "report"]);
+    for part in [
+        "story on rig sim, seed ",
+        "step 1 ",
+        "console a",
+        "event lamp",
+        "request 1",
+        "404",
+        "power a",
+        "instant",
+        "outage",
+    ] {
+        assert!(whole.contains(part), "no `{part}` in\n{whole}");
+    }
+    assert!(
+        !whole.contains('\u{1b}') && !whole.contains("pulse") && !whole.contains("spec.renewTime"),
+        "{whole}"
+    );
+    assert!(bench.passes(&["trace", "report", "--all"]).contains("synced"));
+    let board = bench.passes(&["trace", "report", "--board", "a"]);
+    assert!(board.contains("power a") && !board.contains("pod lamp"), "{board}");
+    let late = bench.passes(&["trace", "report", "--from", "10s", "--to", "12s"]);
+    assert!(
+        late.lines().all(|line| line.trim_start().starts_with("10.")
+            || line.trim_start().starts_with("11.")
+            || line.trim_start().starts_with("12.000")),
+        "{late}"
+    );
+    assert!(
+        bench
+            .passes(&["trace", "report", "--width", "60"])
+            .lines()
+            .all(|line| line.chars().count() <= 60 + 14)
+    );
+    bench.refused(&["trace", "report", "--trial", "other"], "it holds story");
+    bench.refused(&["trace", "nowhere"], "nowhere: No such file");
+}
+
+#[test]
+fn a_verdict_is_the_same_afterwards() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", STORY));
+    let wrong =
+        "    - request: {method: GET, path: /api/v1/nodes/none, answer: {status: 200}}\n    - wait: 1s\n";
+    bench.write("suites/node/wrong.yaml", &scenario("wrong", wrong));
+    let (exit, ran, _) = bench.rigor(&["run", "--rig", "sim"]);
+    assert_eq!(exit, 1, "{ran}");
+    // Over the report, and over the evidence of the one that failed.
+    assert!(bench.passes(&["judge", "--history", "report", "node/good"]).starts_with("pass node/good\n"));
+    for history in ["report", "report/evidence/node/wrong", "report/evidence/node/wrong/events.jsonl"] {
+        let (exit, stdout, stderr) = bench.rigor(&["judge", "--history", history, "node/wrong"]);
+        assert_eq!(exit, 1, "{history}\n{stdout}\n{stderr}");
+        assert!(stdout.starts_with("fail node/wrong\n"), "{stdout}");
+    }
+    let (exit, stdout, _) = bench.rigor(&["judge", "--history", "report", "--format", "json"]);
+    assert_eq!(exit, 1);
+    let verdicts: Vec<serde_json::Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = verdicts
+        .iter()
+        .map(|one| (one["trial"].as_str().unwrap(), one["outcome"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, [("node/good", "pass"), ("node/wrong", "fail")]);
+    assert_eq!(verdicts[1]["steps"][0]["outcome"], "fail");
+    assert!(ran.contains(verdicts[1]["message"].as_str().unwrap().lines().next().unwrap()), "{ran}");
+    // A history of something else, and of another version.
+    bench.write("suites/node/fresh.yaml", &scenario("fresh", GOOD));
+    bench.refused(&["judge", "--history", "report", "node/fresh"], "it holds good, wrong");
+    bench.write("suites/node/good.yaml", &scenario("good", GOOD));
+    bench.refused(&["judge", "--history", "report", "node/good"], "recorded with another version");
+}
+
+/// A `rigor run --watch` that is read line by line, and ended with the test.
+struct Watch(Child, Receiver<String>);
+
+impl Watch {
+    fn start(bench: &Bench, file: &str) -> Watch {
+        let mut child = bench
+            .command(&["run", "--watch", file])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Watch(child, lines)
+    }
+
+    /// Everything up to the line that says it waits for the next change.
+    fn round(&self) -> String {
+        let mut text = String::new();
+        loop {
+            let line = self.1.recv_timeout(PATIENCE).expect("another round");
+            if line.starts_with("watching ") {
+                return text;
+            }
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_watched_scenario_runs_again_on_each_change() {
+    let bench = Bench::new();
+    let file = "suites/node/seen.yaml";
+    let with = |what: &str| {
+        scenario(
+            "seen",
+            &format!("    - create: {{file: pod.yaml}}\n    - request: {{method: GET, path: {what}}}\n"),
+        )
+    };
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: m, image: rigor.dev/pause}]}\n";
+    bench.write("suites/node/pod.yaml", pod);
+    bench.write(file, &with("/api/v1/nodes"));
+    let watch = Watch::start(&bench, file);
+    let round = watch.round();
+    assert!(round.contains("1 pass"), "{round}");
+    assert!(!round.contains('\u{1b}'), "no screen is cleared where there is none: {round}");
+    // As editors do: a new file in the place of the old one.
+    bench.write("suites/node/seen.yaml~", &with("/api/v1/nodes/none-such"));
+    std::fs::rename(bench.path("suites/node/seen.yaml~"), bench.path(file)).unwrap();
+    let round = watch.round();
+    assert!(round.contains("1 fail"), "{round}");
+    bench.write(file, &with("/api/v1/nodes").replace("create:", "creat:"));
+    let round = watch.round();
+    assert!(round.contains("did you mean `create`?") && !round.contains("Summary"), "{round}");
+    // As others do: the file is gone for a while.
+    std::fs::remove_file(bench.path(file)).unwrap();
+    bench.write(file, &with("/api/v1/nodes"));
+    let mut round = watch.round();
+    if !round.contains("1 pass") {
+        round = watch.round();
+    }
+    assert!(round.contains("1 pass"), "{round}");
+    // What it names is watched as well.
+    bench.write("suites/node/pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {}\n");
+    let round = watch.round();
+    assert!(round.contains("the object has no name"), "{round}");
+    bench.refused(&["run", "--watch"], "name the scenario you are writing");
+}
+
+#[test]
+fn a_list_says_what_is_missing_and_a_filter_what_it_does_not_know() {
+    let bench = Bench::new();
+    bench.write("suites/node/good.yaml", &scenario("good", GOOD));
+    let program = bench.path("rigs/sim.yaml").display().to_string();
+    let output = bench
+        .command(&["list", "--rig", "qemu-short"])
+        .env("RIGOR_CONTROL_PLANE", &program)
+        .env("RIGOR_FIRMWARE", &program)
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("1 trial on rig qemu-short: 0 skipped"), "{stderr}");
+    assert!(
+        stderr.contains("none of them can run here: the emulator qemu-system-riscv32 is not installed"),
+        "{stderr}"
+    );
+    let (exit, _, stderr) = bench.rigor(&["list", "--rig", "sim"]);
+    assert!(exit == 0 && !stderr.contains("none of them"), "{stderr}");
+    for command in ["run", "list"] {
+        bench.refused(
+            &[command, "--rig", "sim", "--filter", "req:NODE-30"],
+            "no requirement is called NODE-30",
+        );
+    }
+    assert_eq!(bench.rigor(&["list", "--rig", "sim", "--filter", "req:NODE & req:UP-01"]).0, 0);
+}
