@@ -29,8 +29,11 @@ fn scenarios(path: &Path) -> Vec<Scenario> {
     Scenario::parse(&name, &source, &catalogue(), &beside).unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
 }
 
+/// What came of each trial: its outcome with what is said, or why it cannot run.
+type Tried = Vec<(String, Result<(Outcome, String), String>)>;
+
 /// Outcome and text of each of its trials on the rig, or why the rig does not run it.
-fn tried(path: &Path, rig: &str) -> Vec<(String, Result<(Outcome, String), String>)> {
+fn tried(path: &Path, rig: &str) -> Tried {
     let ground = Ground::prepare(find_rig(rig, &root().join("rigs")).unwrap()).unwrap();
     let evidence = tempfile::tempdir().unwrap();
     let open: Box<rigor::runner::Open<'_>> =

@@ -78,6 +78,7 @@ impl Trace {
         let wanted = Wanted {
             object: self.object.clone(),
             board: self.board.clone(),
+            node: None,
             from: self.from.unwrap_or_default(),
             to: self.to,
             step: self.step.clone(),

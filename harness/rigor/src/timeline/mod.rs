@@ -19,6 +19,8 @@ pub struct Wanted {
     pub object: Option<(String, String)>,
     /// Only this board: its console, power, link and faults, its Node and its lease.
     pub board: Option<String>,
+    /// The name of that board's Node, which the history knows: [`timeline`] fills it in.
+    pub node: Option<String>,
     /// Not before.
     pub from: Micros,
     /// Not after.
@@ -51,6 +53,8 @@ pub(crate) struct Row {
 /// The timeline of one trial. `scenario` gives the steps their words, where it is at hand.
 #[must_use]
 pub fn timeline(history: &History, scenario: Option<&Scenario>, wanted: &Wanted, layout: Layout) -> String {
+    let node = wanted.board.as_ref().map(|board| history.node_of(board).to_owned());
+    let wanted = &Wanted { node, ..wanted.clone() };
     let mut text = String::new();
     let mut last: BTreeMap<(String, String), Value> = BTreeMap::new();
     let mut inside = wanted.step.is_none();
@@ -131,4 +135,123 @@ fn laid_out(row: &Row, layout: Layout) -> String {
     }
     let at = layout.style.paint("2", &format!("{:>12}", row.at.to_string()));
     format!("{at}  {} {text}\n", layout.style.paint(row.colour, &subject)).trim_end().to_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct};
+    use rigor_model::{Constants, Fault, FaultKind, FaultLevel};
+    use rigor_trace::ProcessEvent;
+    use serde_json::json;
+
+    const PLAIN: Layout = Layout { style: Style { colour: false }, width: None };
+
+    fn pod(phase: &str, version: &str) -> Value {
+        json!({"kind": "Pod", "metadata": {"name": "lamp", "namespace": "default", "resourceVersion": version}, "status": {"phase": phase}})
+    }
+
+    /// Something of everything that can be recorded.
+    fn history() -> History {
+        let mut history = History::new();
+        let seen = |verb, object| Fact::Object { stream: "pods".to_owned(), verb, object };
+        let text = str::to_owned;
+        let fault = Fault { site: text("link:a"), nth: 4, kind: FaultKind::Delay { micros: 9 } };
+        let facts = [
+            Fact::TrialStarted {
+                scenario: text("tale"),
+                rig: text("sim"),
+                case: Some(text("short")),
+                seed: 7,
+                wall: None,
+                constants: Constants::default(),
+                faults: FaultLevel::Mild,
+            },
+            Fact::Namespace { name: text("default") },
+            Fact::Delivery { at_most: Micros(5) },
+            Fact::Board { board: text("a"), node: text("esp-1") },
+            Fact::Synced { stream: text("pods") },
+            Fact::Step { index: 0, phase: Phase::Begin },
+            seen(Verb::Added, pod("Pending", "1")),
+            seen(Verb::Modified, pod("Pending", "2")),
+            seen(Verb::Modified, pod("Running", "3")),
+            Fact::Step { index: 0, phase: Phase::End },
+            Fact::Instant { name: text("outage") },
+            Fact::Power { board: text("a"), act: PowerAct::Cut, begun: Micros(1) },
+            Fact::Link {
+                board: text("b"),
+                act: LinkAct::Delay,
+                begun: Micros(1),
+                micros: Some(200_000),
+                percent: None,
+            },
+            Fact::Console { board: text("b"), line: text("kubelet ready") },
+            Fact::ControlPlane { act: ControlPlaneAct::Kill, begun: Micros(1) },
+            Fact::Gap { stream: text("pods"), reason: text("connection lost") },
+            Fact::Fault { fault: fault.clone(), phase: Phase::Begin },
+            Fact::Fault { fault, phase: Phase::End },
+            Fact::ControlPlaneReady {},
+            Fact::Pulse { sent: Micros(2), resource_version: 9 },
+            Fact::Process { who: text("board:b"), event: ProcessEvent::Exited, status: -1 },
+            Fact::Stall { length: Micros(250_000) },
+            Fact::Mark { name: text("heartbeats-stopped"), subject: Some(text("esp-1")) },
+            Fact::Kubectl {
+                begun: Micros(1),
+                argv: vec![text("get"), text("pods")],
+                status: 1,
+                stdout: String::new(),
+                stderr: text("refused\n"),
+            },
+            seen(Verb::Deleted, pod("Running", "4")),
+            Fact::TrialEnded {},
+        ];
+        for (index, fact) in facts.into_iter().enumerate() {
+            history.push(Micros(index as u64 * 100_000), fact);
+        }
+        history
+    }
+
+    #[test]
+    fn every_fact_has_its_line() {
+        let all = Wanted { all: true, ..Wanted::default() };
+        insta::assert_snapshot!(timeline(&history(), None, &all, PLAIN));
+        let usual = timeline(&history(), None, &Wanted::default(), PLAIN);
+        assert!(!usual.contains("pulse") && !usual.contains("resourceVersion"), "{usual}");
+        assert!(usual.contains("gap") && usual.contains("stall") && usual.contains("fault"), "{usual}");
+    }
+
+    #[test]
+    fn filters_leave_what_they_are_about() {
+        let shown = |wanted: Wanted| timeline(&history(), None, &wanted, PLAIN);
+        let pod = shown(Wanted { object: Some(("Pod".to_owned(), "lamp".to_owned())), ..Wanted::default() });
+        assert!(pod.contains("\"Pending\" → \"Running\"") && !pod.contains("power a"), "{pod}");
+        let board = shown(Wanted { board: Some("b".to_owned()), ..Wanted::default() });
+        assert!(
+            board.contains("link b") && board.contains("board:b ended") && !board.contains("power a"),
+            "{board}"
+        );
+        let step = shown(Wanted { step: Some("1".to_owned()), ..Wanted::default() });
+        assert!(step.starts_with("     0.500 s  step 1") && step.ends_with("settled\n"), "{step}");
+        let node = json!({"metadata": {"name": "esp-1"}});
+        let mut history = history();
+        history.push(
+            Micros(9_000_000),
+            Fact::Object { stream: "nodes".to_owned(), verb: Verb::Added, object: node },
+        );
+        let board = Wanted { board: Some("a".to_owned()), ..Wanted::default() };
+        assert!(timeline(&history, None, &board, PLAIN).contains("node esp-1"), "a's Node has another name");
+        // What was seen before the window is known inside of it: a change is a change.
+        let late = shown(Wanted { from: Micros(800_000), to: Some(Micros(800_000)), ..Wanted::default() });
+        assert_eq!(late, "     0.800 s  pod lamp       status.phase: \"Pending\" → \"Running\"\n");
+    }
+
+    #[test]
+    fn lines_fit_and_colours_are_only_where_they_are_wanted() {
+        let narrow = Layout { width: Some(60), ..PLAIN };
+        let text = timeline(&history(), None, &Wanted::default(), narrow);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(text.contains('…') && !text.contains('\u{1b}'), "{text}");
+        let colourful = Layout { style: Style { colour: true }, width: None };
+        assert!(timeline(&history(), None, &Wanted::default(), colourful).contains("\u{1b}[31;1m"));
+    }
 }

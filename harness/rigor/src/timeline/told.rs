@@ -29,7 +29,7 @@ pub(super) fn concerns_object(stream: &str, object: &Value, wanted: &Wanted) -> 
         same_kind && name == name_wanted || about_it
     };
     let object = wanted.object.as_ref().is_none_or(|(kind, name)| is(kind, name));
-    let board = wanted.board.as_ref().is_none_or(|board| is("Node", board) || is("Lease", board));
+    let board = wanted.node.as_ref().is_none_or(|node| is("Node", node) || is("Lease", node));
     object && board
 }
 
@@ -73,11 +73,11 @@ pub(super) fn concerns(fact: &Fact, wanted: &Wanted) -> bool {
                     || body.as_ref().is_some_and(|body| body["metadata"]["name"] == name)
             };
             wanted.object.as_ref().is_none_or(|(_, name)| named(name))
-                && wanted.board.as_ref().is_none_or(|board| named(board))
+                && wanted.node.as_ref().is_none_or(|node| named(node))
         }
         Fact::Mark { subject, .. } => {
             let is = |name: &String| subject.as_ref().is_none_or(|subject| subject == name);
-            wanted.object.as_ref().is_none_or(|(_, name)| is(name)) && wanted.board.as_ref().is_none_or(is)
+            wanted.object.as_ref().is_none_or(|(_, name)| is(name)) && wanted.node.as_ref().is_none_or(is)
         }
         Fact::ControlPlane { .. } | Fact::ControlPlaneReady {} => true,
         _ => wanted.object.is_none() && wanted.board.is_none(),
