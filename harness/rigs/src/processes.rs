@@ -25,6 +25,7 @@ use crate::world::{
 use futures_util::future::join_all;
 use reqwest::{Client, ClientBuilder};
 use rigor_model::Constants;
+use rigor_model::kinds::ObjectKind;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -43,7 +44,7 @@ struct Processes {
     boards: Vec<Board>,
     /// Where the boards are emulators.
     network: Option<Arc<Network>>,
-    _recorder: Recorder,
+    recorder: Recorder,
     control_plane: ControlPlane,
     _heartbeat: Heartbeat,
     tokens: Tokens,
@@ -106,7 +107,7 @@ pub fn open(
     let mut world = Processes {
         boards: Vec::new(),
         network,
-        _recorder: recorder,
+        recorder: recorder,
         control_plane,
         _heartbeat: heartbeat,
         tokens,
@@ -262,6 +263,14 @@ impl Processes {
 }
 
 impl World for Processes {
+    fn watch(&mut self, kind: &ObjectKind) -> Result<(), Infra> {
+        self.recorder.add(self.runtime.handle(), kind.stream, &kind.collection_path(None));
+        if self.recorder.wait_synced(self.runtime.handle(), SYNC_LIMIT) {
+            return Ok(());
+        }
+        Err(Infra::transient(format!("the control plane gave no list of {}", kind.stream)))
+    }
+
     fn now(&self) -> Micros {
         self.clock.now()
     }

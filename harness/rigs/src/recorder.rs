@@ -31,12 +31,14 @@ const WATCH_SECONDS: u32 = 3600;
 /// The running recorder; it stops when dropped.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    source: Source,
+    first: Arc<watch::Sender<usize>>,
     tasks: Vec<JoinHandle<()>>,
     /// How many streams have not given their first list.
     unsynced: watch::Receiver<usize>,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Source {
     client: Client,
     base: String,
@@ -59,10 +61,20 @@ impl Recorder {
         let first = Arc::new(first);
         let mut tasks: Vec<_> = STREAMS
             .iter()
-            .map(|(stream, path)| runtime.spawn(follow(source.clone(), stream, path, first.clone())))
+            .map(|(stream, path)| {
+                let (stream, path) = ((*stream).to_owned(), (*path).to_owned());
+                runtime.spawn(follow(source.clone(), stream, path, first.clone()))
+            })
             .collect();
-        tasks.push(runtime.spawn(pulse(source)));
-        Self { tasks, unsynced }
+        tasks.push(runtime.spawn(pulse(source.clone())));
+        Self { source, first, tasks, unsynced }
+    }
+
+    /// Watches one more stream from now on.
+    pub(crate) fn add(&mut self, runtime: &Handle, stream: &str, path: &str) {
+        self.first.send_modify(|unsynced| *unsynced += 1);
+        let follow = follow(self.source.clone(), stream.to_owned(), path.to_owned(), self.first.clone());
+        self.tasks.push(runtime.spawn(follow));
     }
 
     /// Waits until every stream has given its first list; `false` when that takes longer than `limit`.
@@ -93,7 +105,8 @@ enum Lost {
     Blind(String),
 }
 
-async fn follow(source: Source, stream: &str, path: &str, first: Arc<watch::Sender<usize>>) {
+async fn follow(source: Source, stream: String, path: String, first: Arc<watch::Sender<usize>>) {
+    let (stream, path) = (stream.as_str(), path.as_str());
     let mut counted = false;
     let mut count = |first: &watch::Sender<usize>| {
         if !counted {
@@ -361,7 +374,7 @@ mod tests {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let first = Arc::new(watch::Sender::new(1));
-        let following = runtime.spawn(follow(source, "pods", "/api/v1/pods", first));
+        let following = runtime.spawn(follow(source, "pods".to_owned(), "/api/v1/pods".to_owned(), first));
         let asked = serving.join().unwrap();
         let facts: Vec<Fact> =
             (0..8).map(|_| facts.recv_timeout(Duration::from_secs(60)).unwrap().1).collect();

@@ -3,6 +3,7 @@
 //! The trait is synchronous; a rig of real processes hides its runtime behind it, the simulated rig moves virtual
 //! time. A world never judges: it acts, and everything that happens becomes a fact of the history.
 
+use rigor_model::kinds::ObjectKind;
 use rigor_model::rig::BoardProfile;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
@@ -21,6 +22,17 @@ pub trait World {
 
     /// Appends a fact of the runner's own (`Step`, `Instant`, `TrialStarted`, …) at the present instant.
     fn record(&mut self, fact: Fact);
+
+    /// Watches another kind from now on, besides those that every rig watches.
+    ///
+    /// # Errors
+    /// The rig cannot, or the server gave no list of it.
+    fn watch(&mut self, kind: &ObjectKind) -> Result<(), Infra> {
+        Err(Infra::lasting(
+            format!("this rig cannot watch {}", kind.stream),
+            "look at kinds that scenarios know by their name",
+        ))
+    }
 
     /// Performs one API request and records it as a `Request` fact, whatever came of it. An answer that never
     /// came has status 0.

@@ -28,8 +28,8 @@ pub(crate) struct Observer {
 }
 
 struct Watched {
-    name: &'static str,
-    path: &'static str,
+    name: String,
+    path: String,
     version: String,
     state: State,
 }
@@ -48,11 +48,13 @@ enum State {
 impl Observer {
     /// An observer with an administrator's credentials that has not looked yet.
     pub(crate) fn new(authorization: HeaderValue) -> Self {
-        let streams = STREAMS
-            .iter()
-            .map(|(name, path)| Watched { name, path, version: String::new(), state: State::Blind })
-            .collect();
+        let streams = STREAMS.iter().map(|(name, path)| Watched::new(name, path)).collect();
         Self { streams, authorization }
+    }
+
+    /// Looks at one more stream from the next look on.
+    pub(crate) fn add(&mut self, name: &str, path: &str) {
+        self.streams.push(Watched::new(name, path));
     }
 
     /// Lists and watches everything that it does not see.
@@ -97,6 +99,10 @@ impl Observer {
 }
 
 impl Watched {
+    fn new(name: &str, path: &str) -> Self {
+        Self { name: name.to_owned(), path: path.to_owned(), version: String::new(), state: State::Blind }
+    }
+
     /// Whether there is something to watch.
     fn list(
         &mut self,
@@ -104,7 +110,7 @@ impl Watched {
         authorization: &HeaderValue,
         facts: &mut Vec<Fact>,
     ) -> Result<bool, Fault> {
-        let response = server.call(WHO, get(self.path, authorization)?)?;
+        let response = server.call(WHO, get(&self.path, authorization)?)?;
         if response.status() == http::StatusCode::NOT_FOUND {
             self.state = State::NotServed;
             return Ok(false);
@@ -129,10 +135,10 @@ impl Watched {
                     fields.entry("kind").or_insert_with(|| kind.as_str().into());
                     fields.entry("apiVersion").or_insert_with(|| api_version.clone());
                 }
-                facts.push(Fact::Object { stream: self.name.to_owned(), verb: Verb::Listed, object });
+                facts.push(Fact::Object { stream: self.name.clone(), verb: Verb::Listed, object });
             }
         }
-        facts.push(Fact::Synced { stream: self.name.to_owned() });
+        facts.push(Fact::Synced { stream: self.name.clone() });
         Ok(true)
     }
 
@@ -167,7 +173,7 @@ impl Watched {
     /// Notes what there is to read; `true` when the watch came to an orderly end.
     fn read(&mut self, facts: &mut Vec<Fact>) -> Result<bool, Fault> {
         let State::Watching { stream, lines } = &mut self.state else { return Ok(false) };
-        let (name, version) = (self.name, &mut self.version);
+        let (name, version) = (self.name.as_str(), &mut self.version);
         let mut lost = None;
         let reached = stream.read(|data| {
             lines.feed(data, |line| {
@@ -190,7 +196,7 @@ impl Watched {
         match self.state {
             State::Blind | State::NotServed => {}
             State::Watching { .. } => {
-                facts.push(Fact::Gap { stream: self.name.to_owned(), reason: reason.to_owned() });
+                facts.push(Fact::Gap { stream: self.name.clone(), reason: reason.to_owned() });
             }
         }
         self.state = State::Blind;

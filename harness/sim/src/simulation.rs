@@ -225,6 +225,19 @@ impl Simulation {
         self.settle()
     }
 
+    /// Watches another stream from now on.
+    ///
+    /// # Errors
+    /// The server failed at it.
+    pub(crate) fn watch(&mut self, name: &str, path: &str) -> Result<(), Fault> {
+        self.observer.add(name, path);
+        let mut facts = Vec::new();
+        let looked = self.observer.look(&mut self.server, &mut facts);
+        self.record_all(facts);
+        looked?;
+        self.settle()
+    }
+
     /// Ends the server's process.
     pub(crate) fn end_server(&mut self, how: &str) {
         let outgoing = self.server.end(how);

@@ -15,6 +15,7 @@ use axum::routing::{get, post};
 use control_plane::Clock;
 use futures_util::stream;
 use kubelet::{Boot, ConnId, Input, Now, Output};
+use rigor_model::kinds::ObjectKind;
 use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros};
 use serde_json::{Value, json};
@@ -433,6 +434,19 @@ fn the_observer_lists_watches_and_says_when_it_was_blind() {
     3 configmaps Listed "ConfigMap" "old"
     3 configmaps synced
     "#);
+}
+
+#[test]
+fn another_stream_is_watched_when_asked_for_and_after_a_restart() {
+    let mut world = world("/count", 1);
+    world.watch(ObjectKind::own("Copy", "v1", "configmaps", true)).unwrap();
+    world.watch(ObjectKind::own("Widget", "example.com/v1", "widgets", true)).unwrap();
+    let synced = |world: &Simulated, stream: &str| seen(world).matches(&format!("{stream} synced")).count();
+    assert_eq!(synced(&world, "configmaps"), 2);
+    world.control_plane(ControlPlaneAct::Restart).unwrap();
+    assert_eq!(synced(&world, "configmaps"), 4);
+    // What the server does not have shows nothing, and says so by never being synced.
+    assert_eq!(synced(&world, "widgets.example.com"), 0);
 }
 
 #[test]

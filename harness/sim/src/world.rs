@@ -10,6 +10,7 @@ use std::path::Path;
 use axum::body::Body;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request};
+use rigor_model::kinds::ObjectKind;
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::{
     ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct, World,
@@ -179,6 +180,12 @@ fn prepare(request: &ApiRequest, token: Option<&str>) -> Result<Request<Body>, S
 }
 
 impl World for Simulated {
+    fn watch(&mut self, kind: &ObjectKind) -> Result<(), Infra> {
+        self.begin();
+        let watched = self.simulation.watch(kind.stream, &kind.collection_path(None));
+        watched.map_err(|fault| self.simulation.fail(fault))
+    }
+
     fn now(&self) -> Micros {
         Micros(self.simulation.now())
     }

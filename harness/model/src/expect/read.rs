@@ -595,7 +595,11 @@ fn selected_kind(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<&
     }
     match ObjectKind::named(&name).filter(|known| known.api_version == api_version) {
         Some(known) => Some(known),
-        None => Some(ObjectKind::own(&name, &api_version, &plural_name, namespaced?)),
+        None => {
+            let own = ObjectKind::own(&name, &api_version, &plural_name, namespaced?);
+            context.scope.own_kinds.insert(own.stream, own);
+            Some(own)
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::capability::{CAPABILITY_NAMES, Capability, imply};
 use crate::catalogue::{Catalogue, PROFILE_NAMES, Profile};
 use crate::constants::{Constant, OVERRIDES};
 use crate::foreign::bare_board;
+use crate::kinds::ObjectKind;
 use crate::mistake::{Mistake, Mistakes, place};
 use crate::pattern;
 use crate::reader::{Fields, Reader};
@@ -56,6 +57,8 @@ pub struct Scenario {
     /// Where a board's letter stands as it is in a text of the API, with the line: it names a Node only on rigs
     /// that call their Nodes so.
     pub bare_board: Option<(String, usize)>,
+    /// Kinds that it looks at and that are in no table; a rig watches them when it is asked to.
+    pub own_kinds: Vec<&'static ObjectKind>,
     /// Setup, steps and cleanup in one row, repeats unrolled. A step's index here is its index in the history.
     pub plan: Vec<Step>,
 }
@@ -250,7 +253,7 @@ fn read_scenarios(
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
     let mut scenarios = Vec::new();
     for (case, values) in rows {
-        let (plan, bare_board) = read_plan(reader, &fields, &boards, observe, &values, files);
+        let (plan, bare_board, own_kinds) = read_plan(reader, &fields, &boards, observe, &values, files);
         let Some(head) = &head else { continue };
         let mut needs = stated.clone();
         plan.iter().for_each(|step| imply(&step.action, &mut needs));
@@ -267,6 +270,7 @@ fn read_scenarios(
             constants: constants.clone(),
             observe,
             bare_board,
+            own_kinds,
             plan,
         });
     }
@@ -302,7 +306,7 @@ fn read_plan(
     observe: bool,
     values: &BTreeMap<String, Value>,
     files: &Files<'_>,
-) -> (Vec<Step>, Option<(String, usize)>) {
+) -> (Vec<Step>, Option<(String, usize)>, Vec<&'static ObjectKind>) {
     let mut row: Vec<RawStep> = Vec::new();
     for section in [Section::Setup, Section::Steps, Section::Cleanup] {
         if let Some(list) = fields.get(section.name()) {
@@ -323,5 +327,6 @@ fn read_plan(
     let bare = row.iter().find_map(|raw| bare_board(&raw.node, boards));
     let bare = bare.map(|(board, at)| (board.to_owned(), place(reader.source(), at).0));
     let mut context = Context { reader, scope, files, section: Section::Setup };
-    (row.iter().filter_map(|raw| context.step(raw)).collect(), bare)
+    let plan = row.iter().filter_map(|raw| context.step(raw)).collect();
+    (plan, bare, context.scope.own_kinds.into_values().collect())
 }

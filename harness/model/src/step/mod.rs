@@ -3,12 +3,13 @@
 
 mod unroll;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::cel::Cel;
 use crate::expect::read::is_reserved;
 use crate::expr::{Expr, Instant, Length};
+use crate::kinds::ObjectKind;
 use crate::mistake::{Mistake, nearest, place, suggestion};
 use crate::reader::Reader;
 use crate::template;
@@ -74,6 +75,8 @@ pub(crate) struct Scope {
     pub values: BTreeSet<String>,
     /// Whether any node's name may stand where a board's is asked for.
     pub observe: bool,
+    /// Kinds of the scenario's own that are looked at, by the name of their stream.
+    pub own_kinds: BTreeMap<&'static str, &'static ObjectKind>,
 }
 
 /// Everything that reading a step needs.

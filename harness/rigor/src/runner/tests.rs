@@ -2,6 +2,7 @@
 
 use super::*;
 use rigor_model::catalogue::Catalogue;
+use rigor_model::kinds::ObjectKind;
 use rigor_model::{Constants, FaultLevel, Faults, Outcome, Rig, Scenario};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::world::{
@@ -29,6 +30,8 @@ struct Script {
     panics: bool,
     frozen: bool,
     asked: Mutex<Vec<String>>,
+    /// What a log holds from an instant on.
+    log: Option<(Micros, &'static str)>,
 }
 
 impl Script {
@@ -50,6 +53,10 @@ struct Fake {
 }
 
 impl World for Fake {
+    fn watch(&mut self, kind: &ObjectKind) -> Result<(), Infra> {
+        self.script.note(format!("watch {}", kind.stream));
+        Ok(())
+    }
     fn now(&self) -> Micros {
         self.now
     }
@@ -72,7 +79,12 @@ impl World for Fake {
         let mut answers = Vec::new();
         for request in requests {
             let status = if request.path.ends_with("/refused") { 409 } else { 201 };
-            let answer = ApiAnswer { status, body: Some(json!({})), ..ApiAnswer::default() };
+            let mut answer = ApiAnswer { status, body: Some(json!({})), ..ApiAnswer::default() };
+            if request.path.contains("/log") {
+                let text =
+                    self.script.log.filter(|(since, _)| *since <= self.now).map_or("", |(_, text)| text);
+                answer = ApiAnswer { status: 200, text: text.to_owned(), ..ApiAnswer::default() };
+            }
             self.history.push(self.now, request_fact(self.requests, self.now, &request, &answer));
             self.requests += 1;
             answers.push(answer);
@@ -410,4 +422,34 @@ fn a_trials_seed_depends_on_its_name_and_the_runs_seed_alone() {
     assert_eq!(seed_of(1, "node/a"), seed_of(1, "node/a"));
     assert_ne!(seed_of(1, "node/a"), seed_of(2, "node/a"));
     assert_ne!(seed_of(1, "node/a"), seed_of(1, "node/b"));
+}
+
+#[test]
+fn a_log_is_asked_for_until_its_expectation_is_settled() {
+    let spec = "  steps: [{expect: {log: {pod: lamp, matches: ready}, within: 2s}, as: logged}, {wait: logged + 1s}]\n";
+    let log = Some((Micros(300_000), "boot\nready\n"));
+    let ran = run(Script { log, ..Script::default() }, false, spec);
+    assert_eq!(ran.report.outcome, Outcome::Pass, "{:?}", ran.report.text);
+    let path = "GET /api/v1/namespaces/default/pods/lamp/log";
+    let questions = ran.asked.iter().filter(|asked| *asked == path).count();
+    assert!(questions > 10, "{:?}", ran.asked);
+    let ran = run(Script::default(), false, spec);
+    assert_eq!(ran.report.outcome, Outcome::Fail);
+    let text = ran.report.text.unwrap_or_default();
+    assert!(text.contains("the log was empty at 2."), "{text}");
+}
+
+#[test]
+fn kinds_of_the_scenarios_own_are_watched_before_the_first_step() {
+    let spec = "  steps: [{expect: {of: {kind: Widget, apiVersion: example.com/v1, plural: widgets}, within: 1s}}]\n";
+    let widget =
+        json!({"kind": "Widget", "metadata": {"name": "w", "namespace": "default", "resourceVersion": "5"}});
+    let stream = "widgets.example.com".to_owned();
+    let facts = vec![
+        (Micros(1), Fact::Synced { stream: stream.clone() }),
+        (Micros(100_000), Fact::Object { stream, verb: Verb::Added, object: widget }),
+    ];
+    let ran = run(Script { facts, ..Script::default() }, false, spec);
+    assert_eq!(ran.report.outcome, Outcome::Pass, "{:?}", ran.report.text);
+    assert_eq!(ran.asked, ["opened", "watch widgets.example.com", "step 0", "evidence", "closed"]);
 }

@@ -113,6 +113,9 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
     let judge = Judge::new(scenario);
     let steps = scenario.plan.iter().enumerate();
     let (cleanup, proper): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.section == Section::Cleanup);
+    for kind in &scenario.own_kinds {
+        stage.world.watch(kind)?;
+    }
     let mut broken = wait_ready(stage.world, &scenario.boards).err();
     if broken.is_none() {
         broken = take_all(&mut stage, &judge, &proper).err();

@@ -168,16 +168,16 @@ impl Bench<'_, '_> {
             return Ok((Err(format!("no such line came{near}")), Some(look)));
         };
         let (expression, line) = match (&source, &self.view.record(first.record).fact) {
-            (Source::Console { matches, .. }, Fact::Console { line, .. }) => (matches, line.as_str()),
+            (Source::Console { matches, .. }, Fact::Console { line, .. }) => (matches, line.clone()),
             (Source::Log { matches, path, .. }, fact) => {
-                let text = log_answer(fact, path).map_or("", |(_, text)| text);
-                (matches, text.lines().rfind(|line| matches.is_match(line)).unwrap_or_default())
+                let text = log_answer(fact, path).map(|(_, text)| text).unwrap_or_default();
+                (matches, text.lines().rfind(|line| matches.is_match(line)).unwrap_or_default().to_owned())
             }
             (Source::Console { .. } | Source::Events { .. } | Source::Requests(_), _) => {
                 return Ok((Err(String::new()), None));
             }
         };
-        let found = expression.captures(line);
+        let found = expression.captures(&line);
         let group = |name: &String| {
             let text = found.as_ref().and_then(|found| found.name(name));
             Some((name.clone(), Value::String(text?.as_str().to_owned())))

@@ -148,7 +148,9 @@ impl Bench<'_, '_> {
                     .find_map(|record| Some((record, log_answer(&record.fact, path)?.1)));
                 match last {
                     None => format!("; {}", self.why_unread(path)),
-                    Some((record, "")) => format!("; the log was empty at {}", record.at),
+                    Some((record, text)) if text.is_empty() => {
+                        format!("; the log was empty at {}", record.at)
+                    }
                     Some((record, text)) => {
                         let lines: Vec<&str> = text.lines().collect();
                         let shown = lines[lines.len().saturating_sub(TOLD)..].iter();

@@ -4,6 +4,7 @@
 //! is what the records say; when things happened is told anew each time, because a later poll of the server
 //! may narrow an interval. In virtual time nothing can, and intervals are kept as well.
 
+use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 
 use rigor_model::path::Path;
@@ -225,12 +226,19 @@ impl Tally {
 }
 
 /// What a server gave of a log, and when it was asked for it.
-pub(crate) fn log_answer<'f>(fact: &'f Fact, wanted: &str) -> Option<(Micros, &'f str)> {
+///
+/// A log that happens to be JSON is kept as such; it is told as one line.
+pub(crate) fn log_answer<'f>(fact: &'f Fact, wanted: &str) -> Option<(Micros, Cow<'f, str>)> {
     match fact {
         Fact::Request { method, path, status: 200, sent, response, .. }
             if method == "GET" && path == wanted =>
         {
-            Some((*sent, response.as_ref().map_or("", |text| text.as_str().unwrap_or_default())))
+            let text = match response {
+                Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+                Some(other) => Cow::Owned(other.to_string()),
+                None => Cow::Borrowed(""),
+            };
+            Some((*sent, text))
         }
         _ => None,
     }

@@ -239,6 +239,14 @@ fn lines_of_a_log_came_between_two_answers() {
 }
 
 #[test]
+fn a_log_that_happens_to_be_json_is_a_line_too() {
+    let scenario = scenario("- expect: {log: {pod: lamp, container: main, matches: ready}, within: 2s}");
+    let mut story = Story::exact();
+    story.begin(1_000, 0).fact(1_010, log(1_010, LOG, 200, json!({"state": "ready"}))).end(9_000, 0);
+    assert_eq!(story.told(&scenario), "pass");
+}
+
+#[test]
 fn a_log_that_cannot_be_read_is_told() {
     let check = |step: &str, status: u16, expected: &str| {
         let scenario = scenario(step);
