@@ -430,14 +430,21 @@ fn answer(context: &mut Context<'_, '_>, node: &Node) -> Option<Answer> {
         Some(node) => Some(context.cel(node, &[cel::ANSWER, cel::STATUS])?),
         None => None,
     };
-    let headers = headers(context, fields.get("headers"), |context, node| match &node.kind {
+    Some(Answer { status, body, cel, headers: answer_headers(context, fields.get("headers")) })
+}
+
+/// What header fields of an answer have to look like.
+pub(crate) fn answer_headers(
+    context: &mut Context<'_, '_>,
+    node: Option<&Node>,
+) -> BTreeMap<String, pattern::Pattern> {
+    headers(context, node, |context, node| match &node.kind {
         Kind::Map(_) => pattern(context, node),
         // A field's value is a text; a number would never be equal to it.
         Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => {
             context.reader.text(node).and_then(|_| pattern(context, node))
         }
-    });
-    Some(Answer { status, body, cel, headers })
+    })
 }
 
 /// Header fields by their names in lower case.

@@ -1,5 +1,6 @@
 //! Expectations: what must be seen, and when.
 
+pub(crate) mod look;
 pub(crate) mod read;
 
 use std::collections::BTreeMap;
@@ -113,6 +114,8 @@ pub struct RequestFilter {
     pub body: Option<Pattern>,
     /// What holds of the answer.
     pub cel: Option<Cel>,
+    /// What its header fields look like, by their names in lower case.
+    pub headers: BTreeMap<String, Pattern>,
 }
 
 /// What is to be so, or not.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::{Expr, Instant, Length};
 use crate::constants::Constant;
-use crate::expect::read::METHODS;
+use crate::expect::look::METHODS;
 use crate::path::Path;
 
 /// Nesting of parentheses and functions that is accepted.

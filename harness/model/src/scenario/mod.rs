@@ -59,6 +59,8 @@ pub struct Scenario {
     pub bare_board: Option<(String, usize)>,
     /// Kinds that it looks at and that are in no table; a rig watches them when it is asked to.
     pub own_kinds: Vec<&'static ObjectKind>,
+    /// Header fields of answers that its expectations look at, in lower case; acts heed their own.
+    pub heeded: BTreeSet<String>,
     /// Setup, steps and cleanup in one row, repeats unrolled. A step's index here is its index in the history.
     pub plan: Vec<Step>,
 }
@@ -253,7 +255,8 @@ fn read_scenarios(
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
     let mut scenarios = Vec::new();
     for (case, values) in rows {
-        let (plan, bare_board, own_kinds) = read_plan(reader, &fields, &boards, observe, &values, files);
+        let Planned { plan, bare_board, own_kinds, heeded } =
+            read_plan(reader, &fields, &boards, observe, &values, files);
         let Some(head) = &head else { continue };
         let mut needs = stated.clone();
         plan.iter().for_each(|step| imply(&step.action, &mut needs));
@@ -271,6 +274,7 @@ fn read_scenarios(
             observe,
             bare_board,
             own_kinds,
+            heeded,
             plan,
         });
     }
@@ -299,6 +303,14 @@ pub(crate) fn check_kind(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &'s
     }
 }
 
+/// A plan, and what was found out while it was read.
+struct Planned {
+    plan: Vec<Step>,
+    bare_board: Option<(String, usize)>,
+    own_kinds: Vec<&'static ObjectKind>,
+    heeded: BTreeSet<String>,
+}
+
 fn read_plan(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -306,7 +318,7 @@ fn read_plan(
     observe: bool,
     values: &BTreeMap<String, Value>,
     files: &Files<'_>,
-) -> (Vec<Step>, Option<(String, usize)>, Vec<&'static ObjectKind>) {
+) -> Planned {
     let mut row: Vec<RawStep> = Vec::new();
     for section in [Section::Setup, Section::Steps, Section::Cleanup] {
         if let Some(list) = fields.get(section.name()) {
@@ -328,5 +340,6 @@ fn read_plan(
     let bare = bare.map(|(board, at)| (board.to_owned(), place(reader.source(), at).0));
     let mut context = Context { reader, scope, files, section: Section::Setup };
     let plan = row.iter().filter_map(|raw| context.step(raw)).collect();
-    (plan, bare, context.scope.own_kinds.into_values().collect())
+    let own_kinds = context.scope.own_kinds.into_values().collect();
+    Planned { plan, bare_board: bare, own_kinds, heeded: context.scope.heeded }
 }

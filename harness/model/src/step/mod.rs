@@ -77,6 +77,8 @@ pub(crate) struct Scope {
     pub observe: bool,
     /// Kinds of the scenario's own that are looked at, by the name of their stream.
     pub own_kinds: BTreeMap<&'static str, &'static ObjectKind>,
+    /// Header fields of answers that are looked at, in lower case.
+    pub heeded: BTreeSet<String>,
 }
 
 /// Everything that reading a step needs.

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use rigor_model::act::{Apply, Kubectl, PlayedNode};
 use rigor_model::template::MissingName;
 use rigor_model::{Action, Constants, Step};
-use rigor_rigs::{ApiRequest, Infra, World};
+use rigor_rigs::{ApiAnswer, ApiRequest, Infra, World};
 use rigor_trace::{Fact, Micros};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A trial's world with what the harness plays in it.
 pub(super) struct Stage<'a> {
@@ -21,6 +21,8 @@ pub(super) struct Stage<'a> {
     namespace: String,
     /// Wall time of the trial's microsecond 0.
     zero: Timestamp,
+    /// Header fields of every answer that are to be recorded, for expectations.
+    pub(super) heed: BTreeSet<String>,
     /// How often in a row a wait brought neither time nor facts.
     standing: u32,
 }
@@ -48,6 +50,7 @@ impl<'a> Stage<'a> {
             constants,
             namespace: namespace.to_owned(),
             zero,
+            heed: BTreeSet::new(),
             standing: 0,
         }
     }
@@ -76,6 +79,12 @@ impl<'a> Stage<'a> {
         for request in due {
             self.world.request(request);
         }
+    }
+
+    /// Makes a request of the scenario's.
+    fn send(&mut self, mut request: ApiRequest) -> ApiAnswer {
+        request.heed.extend(self.heed.iter().cloned());
+        self.world.request(request)
     }
 
     /// Performs one act; an expectation does nothing. `moments` are the instants at which played nodes report.
@@ -107,7 +116,7 @@ impl<'a> Stage<'a> {
             | Action::Bind(_)
             | Action::Request(_) => {
                 if let Some(request) = self.single(action, values)? {
-                    self.world.request(request);
+                    self.send(request);
                 }
                 Ok(())
             }
@@ -169,14 +178,13 @@ impl<'a> Stage<'a> {
                     "use `request` for kinds of your own",
                 ));
             };
-            let there =
-                place.name.is_some() && self.world.request(requests::look(&place, &act.api)).status == 200;
+            let there = place.name.is_some() && self.send(requests::look(&place, &act.api)).status == 200;
             let request = if there {
                 requests::lay_over(&place, object, &act.api)
             } else {
                 requests::add(&place, object, &act.api)
             };
-            self.world.request(request);
+            self.send(request);
         }
         Ok(())
     }
@@ -184,7 +192,7 @@ impl<'a> Stage<'a> {
     fn play_node(&mut self, act: &PlayedNode, moment: Option<Micros>) {
         let (now, wall) = (self.world.now(), self.wall());
         for request in self.played.act(act, moment, &self.constants, now, wall) {
-            self.world.request(request);
+            self.send(request);
         }
     }
 
@@ -207,6 +215,10 @@ impl<'a> Stage<'a> {
             }
         }
         let (named, requests): (Vec<_>, Vec<_>) = together.into_iter().unzip();
+        let mut requests = requests;
+        for request in &mut requests {
+            request.heed.extend(self.heed.iter().cloned());
+        }
         self.world.requests(requests);
         for step in named {
             self.name(step);

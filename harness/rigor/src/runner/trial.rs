@@ -113,6 +113,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
     let judge = Judge::new(scenario);
     let steps = scenario.plan.iter().enumerate();
     let (cleanup, proper): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.section == Section::Cleanup);
+    stage.heed.clone_from(&scenario.heeded);
     for kind in &scenario.own_kinds {
         stage.world.watch(kind)?;
     }

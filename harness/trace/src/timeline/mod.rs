@@ -85,6 +85,7 @@ pub(crate) struct Asked {
     user: Option<String>,
     status: Option<u16>,
     answer: Option<Matcher>,
+    headers: Vec<(String, Matcher)>,
 }
 
 impl Asked {
@@ -95,6 +96,11 @@ impl Asked {
             user: filter.user.as_ref().map(ToString::to_string),
             status: filter.status,
             answer: Matcher::with(filter.body.as_ref(), filter.cel.as_ref(), values)?,
+            headers: filter
+                .headers
+                .iter()
+                .map(|(name, pattern)| Ok((name.clone(), Matcher::new(&pattern.fill(values)?)?)))
+                .collect::<Result<_, CannotLook>>()?,
         })
     }
 
@@ -108,16 +114,38 @@ impl Asked {
 
     /// Whether a request is meant.
     pub fn is(&self, record: &Record) -> bool {
-        let Fact::Request { status, response, .. } = &record.fact else { return false };
+        let Fact::Request { status, response, headers, .. } = &record.fact else { return false };
         self.is_made(record)
+            && self.headers.iter().all(|(name, matcher)| {
+                headers
+                    .get(name)
+                    .is_some_and(|value| matcher.matches(value.clone().map(Value::String).as_ref()))
+            })
             && self.status.is_none_or(|wanted| wanted == *status)
             && self.answer.as_ref().is_none_or(|answer| answer.answers(*status, response.as_ref()))
     }
 
     /// How the answer to a request that is meant differs from what is wanted.
     pub fn differences(&self, record: &Record) -> Vec<crate::matching::Difference> {
-        let Fact::Request { status, response, .. } = &record.fact else { return Vec::new() };
+        let Fact::Request { status, response, headers, .. } = &record.fact else { return Vec::new() };
         let mut found = Vec::new();
+        for (name, matcher) in &self.headers {
+            let path = format!("header field {name}");
+            match headers.get(name) {
+                Some(value) => {
+                    let value = value.clone().map(Value::String);
+                    let unlike = matcher.differences(value.as_ref()).into_iter();
+                    found.extend(
+                        unlike.map(|unlike| crate::matching::Difference { path: path.clone(), ..unlike }),
+                    );
+                }
+                None => found.push(crate::matching::Difference {
+                    path,
+                    expected: "one that was recorded".to_owned(),
+                    found: "nothing: the history does not hold it".to_owned(),
+                }),
+            }
+        }
         if let Some(wanted) = self.status.filter(|wanted| wanted != status) {
             found.push(crate::matching::Difference {
                 path: "status".to_owned(),

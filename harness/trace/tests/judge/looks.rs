@@ -346,6 +346,34 @@ fn requests_are_looked_at_with_their_answers() {
 }
 
 #[test]
+fn header_fields_of_answers_are_looked_at() {
+    let check = |wanted: &str, expected: &str| {
+        let scenario = scenario(&format!(
+            "- expect: {{request: {{method: GET, headers: {wanted}}}, from: start, within: 5s}}"
+        ));
+        let mut story = Story::exact();
+        let mut fact = answered("GET", "/version", 200, json!({}));
+        if let Fact::Request { headers, .. } = &mut fact {
+            headers.insert("content-type".into(), Some("application/json".into()));
+            headers.insert("warning".into(), None);
+        }
+        story.begin(1_000, 0).fact(2_000, fact).end(9_000, 0);
+        assert_eq!(story.told(&scenario).split("which differs: | ").last(), Some(expected), "{wanted}");
+    };
+    check("{Content-Type: application/json}", "pass");
+    check("{content-type: {$regex: json}, Warning: {$is: absent}}", "pass");
+    check(
+        "{Content-Type: text/plain}",
+        "header field content-type: expected \"text/plain\", found \"application/json\"",
+    );
+    check("{Warning: {$is: present}}", "header field warning: expected {$is: present}, found nothing");
+    check(
+        "{Retry-After: \"1\"}",
+        "header field retry-after: expected one that was recorded, found nothing: the history does not hold it",
+    );
+}
+
+#[test]
 fn an_answer_must_fulfil_its_condition() {
     let check = |cel: &str, expected: &str| {
         let scenario =
