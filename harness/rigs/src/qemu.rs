@@ -71,11 +71,29 @@ pub(crate) fn version(emulator: &Path) -> Result<String, Infra> {
     })?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().next() {
+        Some(line) if output.status.success() && is_too_old(line) => Err(Infra::lasting(
+            format!(
+                "{} cannot be put on the boards' network (-netdev stream): {}",
+                emulator.display(),
+                line.trim()
+            ),
+            "install QEMU 7.2 or newer",
+        )),
         Some(line) if output.status.success() => Ok(line.trim().to_owned()),
         Some(_) | None => Err(Infra::lasting(
             format!("{} --version failed with {}", emulator.display(), output.status),
             "reinstall the emulator",
         )),
+    }
+}
+
+/// Whether a QEMU that tells this version lacks `-netdev stream`, which came with 7.2; one that tells none may have it.
+fn is_too_old(version: &str) -> bool {
+    let Some((_, numbers)) = version.split_once(" version ") else { return false };
+    let mut numbers = numbers.split(|other: char| !other.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (7_u32, 2_u32),
+        _ => false,
     }
 }
 
@@ -222,6 +240,20 @@ mod tests {
         ] {
             let machine: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(card(&machine, "MAC").join(" "), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn an_emulator_from_before_stream_sockets_is_known_by_its_version() {
+        for (version, expected) in [
+            ("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)", false),
+            ("QEMU emulator version 10.0.2", false),
+            ("QEMU emulator version 9.2.2 (esp_develop_9.2.2_20250817)", false),
+            ("QEMU emulator version 7.1.0", true),
+            ("QEMU emulator version 5.2.0 (Debian 1:5.2+dfsg-11+deb11u3)", true),
+            ("something else", false),
+        ] {
+            assert_eq!(is_too_old(version), expected, "{version}");
         }
     }
 
