@@ -148,7 +148,8 @@ impl Bench<'_, '_> {
                     seconds(doubt),
                     seconds(self.view.slack())
                 );
-                Verdict::because(Outcome::Undecided, self.explain(window, &why)).with_found(when, record)
+                let doubt = Verdict::because(Outcome::Undecided, self.explain(window, &why));
+                Self::unless_excused(doubt.with_found(when, record), self.blinded(when))
             }
         };
         StepState::Settled(settled)

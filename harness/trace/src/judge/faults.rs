@@ -109,6 +109,13 @@ impl<'h> Bench<'h, '_> {
         Some(format!("faults in its window: {}", told(harm)))
     }
 
+    /// Why nobody could see in a stretch of time, if a fault had killed the server.
+    pub(super) fn blinded(&self, when: Interval) -> Option<String> {
+        let dark =
+            |harm: &Harm<'_>| harm.fault.is_kill() && harm.begin <= when.latest && when.earliest <= harm.end;
+        Some(format!("nobody could see what happened: {}", told(self.harm().filter(dark).last()?)))
+    }
+
     /// A failure, or, where there is an excuse for it, the same as a pass that says so.
     pub(super) fn unless_excused(failure: Verdict, excuse: Option<String>) -> Verdict {
         match excuse {

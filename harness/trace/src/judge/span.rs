@@ -155,7 +155,10 @@ impl Bench<'_, '_> {
         }
         let doubt = doubt.or_else(|| self.blind_spot(look, from.earliest, until.latest));
         StepState::Settled(match doubt {
-            Some(why) => Verdict::because(Outcome::Undecided, self.explain(window, &why)),
+            Some(why) => {
+                let doubt = Verdict::because(Outcome::Undecided, self.explain(window, &why));
+                Self::unless_excused(doubt, self.blinded(Interval::new(from.earliest, until.latest)))
+            }
             None => excused.unwrap_or_else(Verdict::pass),
         })
     }
