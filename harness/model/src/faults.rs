@@ -70,10 +70,12 @@ pub enum FaultKind {
         /// No longer than this.
         at_most: u64,
     },
-    /// The server sees a request a second time, on a connection of its own; the answer to that goes nowhere.
+    /// The server sees a request twice, each time on a connection of its own, before its client sees one answer.
     Duplicate {
-        /// So long after the first.
+        /// The second one comes so long after the first.
         after: u64,
+        /// The client gets the answer to the second, not to the first.
+        second: bool,
     },
     /// A message and all that follows it on its connection in its direction are lost: whoever waits for it waits until
     /// its own limit. Lasts until the connection is given up.
@@ -109,6 +111,21 @@ impl FaultKind {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.words().0
+    }
+
+    /// How long after its begin its effect can still come, in microseconds, where that is known at the begin; else none.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        match self {
+            FaultKind::Delay { micros: length }
+            | FaultKind::Reorder { at_most: length }
+            | FaultKind::Duplicate { after: length, .. } => *length,
+            FaultKind::Lose {}
+            | FaultKind::Cut { .. }
+            | FaultKind::Clock { .. }
+            | FaultKind::PowerCut { .. }
+            | FaultKind::Kill { .. } => 0,
+        }
     }
 
     /// Its name, and what one and several of the kind are called in sentences.
@@ -224,7 +241,7 @@ mod tests {
         let kinds = [
             FaultKind::Delay { micros: 5 },
             FaultKind::Reorder { at_most: 6 },
-            FaultKind::Duplicate { after: 7 },
+            FaultKind::Duplicate { after: 7, second: true },
             FaultKind::Lose {},
             FaultKind::Cut { keep: 8, silent: true },
             FaultKind::Clock { offset: -9, ppm: -10 },

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use kubelet::{Boot, Config, ConnId, Input, Kubelet, Now, Output, ResetReason};
 
-use crate::link::{Carried, Connection};
+use crate::link::{Carried, Connection, SEGMENT};
 use crate::panics::calm;
 use crate::seed::{generator, seed_of};
 
@@ -17,8 +17,8 @@ use crate::seed::{generator, seed_of};
 const BOOT: RangeInclusive<u64> = 40_000..=80_000;
 /// A board does not look at its timers more often than this, in microseconds.
 const TIMER_GRAIN: u64 = 1_000;
-/// Most bytes a network card hands to the kubelet at once: one TCP segment over Ethernet.
-const SEGMENT: usize = 1_460;
+/// How many millionths a clock that is right counts in a million.
+const RIGHT: u128 = 1_000_000;
 
 /// What runs on a board; the kubelet core, or something simpler in tests.
 pub(crate) trait Firmware {
@@ -90,6 +90,8 @@ pub(crate) struct Board {
     address: [u8; 4],
     seed: u64,
     draws: fastrand::Rng,
+    /// What its clock counts in a million microseconds.
+    pace: u128,
     boots: u32,
     power: Power,
     halted: Option<Halted>,
@@ -124,7 +126,7 @@ struct Halted {
 pub(crate) struct Numbering(u64);
 
 impl Numbering {
-    fn next(&mut self) -> Connection {
+    pub(crate) fn next(&mut self) -> Connection {
         self.0 += 1;
         Connection(self.0)
     }
@@ -139,6 +141,7 @@ impl Board {
             address,
             seed,
             draws: generator(seed, &format!("board:{name}")),
+            pace: RIGHT,
             boots: 0,
             power: Power::Off,
             halted: None,
@@ -148,6 +151,31 @@ impl Board {
     /// The node's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Lets its clock run fast by so many millionths, or slow.
+    pub(crate) fn set_drift(&mut self, ppm: i32) {
+        self.pace = RIGHT.saturating_add_signed(ppm.into());
+    }
+
+    /// Milliseconds that its clock counts in `micros`.
+    fn millis(&self, micros: u64) -> u64 {
+        u64::try_from(u128::from(micros) * self.pace / RIGHT / 1_000).unwrap_or(u64::MAX)
+    }
+
+    /// The first microsecond at which its clock has counted `millis`.
+    fn micros(&self, millis: u64) -> u64 {
+        u64::try_from((u128::from(millis) * 1_000 * RIGHT).div_ceil(self.pace)).unwrap_or(u64::MAX)
+    }
+
+    /// Whether its processor can do something.
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_on() && self.halted.is_none()
+    }
+
+    /// Whether it still wants this connection.
+    pub(crate) fn wants(&self, connection: Connection) -> bool {
+        matches!(&self.power, Power::On(running) if running.connections.values().any(|it| *it == connection))
     }
 
     /// Whether it has power.
@@ -287,9 +315,10 @@ impl Board {
 
     /// Gives the firmware one input and does what it wants.
     fn run(&mut self, now: u64, input: Input<'_>, numbering: &mut Numbering) -> Vec<Effect> {
+        let Power::On(running) = &self.power else { return Vec::new() };
+        let millis = self.millis(now - running.clock_zero);
         let Power::On(running) = &mut self.power else { return Vec::new() };
-        let board_now =
-            Now { millis: (now - running.clock_zero) / 1_000, free_heap: running.firmware.free_heap() };
+        let board_now = Now { millis, free_heap: running.firmware.free_heap() };
         let grain = if input == Input::Tick { TIMER_GRAIN } else { 0 };
         let firmware = &mut running.firmware;
         let outputs = calm(|| {
@@ -316,13 +345,15 @@ impl Board {
 
     /// Sets the timer by the firmware's deadline, not before `grain` from now.
     fn arm(&mut self, now: u64, grain: u64) -> Option<Effect> {
-        let Power::On(running) = &mut self.power else { return None };
+        let Power::On(running) = &self.power else { return None };
         let deadline = running.firmware.deadline();
+        let after_boot = self.micros(deadline);
+        let Power::On(running) = &mut self.power else { return None };
         if deadline == u64::MAX {
             running.timer = None;
             return None;
         }
-        let due = deadline.saturating_mul(1_000).saturating_add(running.clock_zero).max(now + grain);
+        let due = after_boot.saturating_add(running.clock_zero).max(now + grain);
         if running.timer == Some(due) {
             return None;
         }

@@ -27,7 +27,12 @@ impl Time {
 
     /// The date.
     pub(crate) fn wall(&self) -> Timestamp {
-        let micros = i64::try_from(self.now()).unwrap_or(i64::MAX);
+        self.wall_off_by(0)
+    }
+
+    /// The date on a clock that is so many microseconds ahead, or behind.
+    pub(crate) fn wall_off_by(&self, offset: i64) -> Timestamp {
+        let micros = i64::try_from(self.now()).unwrap_or(i64::MAX).saturating_add(offset);
         EPOCH
             .checked_mul(1_000_000)
             .and_then(|epoch| epoch.checked_add(micros))

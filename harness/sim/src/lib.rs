@@ -6,6 +6,7 @@
 
 mod board;
 mod clock;
+mod faults;
 mod http1;
 mod link;
 mod observer;
@@ -13,10 +14,12 @@ mod open;
 mod panics;
 mod plane;
 mod queue;
+mod retransmission;
 mod seed;
 mod server;
 mod simulation;
 mod stream;
+mod strike;
 #[cfg(test)]
 mod tests;
 mod world;

@@ -90,6 +90,14 @@ impl Observer {
         Ok(())
     }
 
+    /// Takes in what the watch with this index has to say, and asks for nothing more.
+    ///
+    /// # Errors
+    /// The server said what no server may say.
+    pub(crate) fn drain(&mut self, index: usize, facts: &mut Vec<Fact>) -> Result<(), Fault> {
+        self.streams.get_mut(index).map_or(Ok(false), |watched| watched.read(facts)).map(|_| ())
+    }
+
     /// The server is gone, and with it every watch.
     pub(crate) fn lose(&mut self, reason: &str, facts: &mut Vec<Fact>) {
         for watched in &mut self.streams {

@@ -10,6 +10,7 @@ use rigor_rigs::{BoardSpec, Infra, World};
 
 use crate::board::{Board, Core, Image};
 use crate::clock::Time;
+use crate::faults::Sites;
 use crate::plane::RealLaunch;
 use crate::seed::generator;
 use crate::server::Server;
@@ -31,7 +32,6 @@ pub fn open(
     seed: u64,
     faults: &Faults,
 ) -> Result<Box<dyn World>, Infra> {
-    let _ = faults;
     let time = Time::default();
     let launch =
         RealLaunch { config: server_config(constants, boards), store: Arc::new(MemoryStore::new()), seed };
@@ -44,9 +44,11 @@ pub fn open(
     let boards = (1..)
         .zip(specs)
         .map(|(number, spec)| Ok(Board::new(&spec.name, image(spec, constants)?, [10, 0, 1, number], seed)))
-        .collect::<Result<_, Infra>>()?;
+        .collect::<Result<Vec<_>, Infra>>()?;
     let authorization = bearer(Tokens.admin()).map_err(|fault| Infra::transient(fault.0))?;
-    let simulation = Simulation::new(seed, time, server, boards, authorization);
+    let names: Vec<&str> = boards.iter().map(Board::name).collect();
+    let sites = Sites::new(faults, constants, &names, seed);
+    let simulation = Simulation::new(seed, time, server, boards, authorization).with_faults(sites);
     Ok(Box::new(Simulated::start(simulation, generator(seed, "control-plane"))?))
 }
 

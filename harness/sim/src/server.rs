@@ -49,8 +49,16 @@ pub(crate) struct Server {
     lives: u32,
     running: Option<Running>,
     woken: Arc<Woken>,
-    date: HttpDate,
+    /// The date as each board is told it.
+    dates: BTreeMap<usize, BoardDate>,
     log: Vec<Logged>,
+}
+
+/// How far the date that a board is told is off, in microseconds.
+#[derive(Debug, Default)]
+struct BoardDate {
+    offset: i64,
+    date: HttpDate,
 }
 
 struct Running {
@@ -82,7 +90,7 @@ impl Server {
             lives: 0,
             running: None,
             woken: Arc::default(),
-            date: HttpDate::default(),
+            dates: BTreeMap::new(),
             log: Vec::new(),
         }
     }
@@ -90,6 +98,17 @@ impl Server {
     /// Whether the process runs.
     pub(crate) fn is_up(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// Tells a board a date that is off by so many microseconds.
+    pub(crate) fn set_offset(&mut self, board: usize, micros: i64) {
+        self.dates.entry(board).or_default().offset = micros;
+    }
+
+    /// The date for a board.
+    fn date(&mut self, board: usize) -> &str {
+        let told = self.dates.entry(board).or_default();
+        told.date.at(self.time.wall_off_by(told.offset))
     }
 
     /// Who has something to read.
@@ -230,7 +249,7 @@ impl Server {
                 Ok(None) => return Ok(called),
                 Ok(Some(taken)) => taken,
                 Err(damaged) => {
-                    let answer = http1::bad_request(self.date.at(self.time.wall()));
+                    let answer = http1::bad_request(self.date(board));
                     out.extend([outgoing(Carried::Bytes(answer)), outgoing(Carried::End)]);
                     self.close(connection);
                     self.note(format!("{who} sent bytes that are no request: {}", damaged.0));
@@ -240,8 +259,9 @@ impl Server {
             called = true;
             let bodiless = *taken.request.method() == Method::HEAD;
             let response = self.call(who, taken.request)?;
-            let date = self.date.at(self.time.wall());
-            let (bytes, ended) = begin(response, bodiless, taken.last, date, connection, &self.woken)?;
+            let woken = Arc::clone(&self.woken);
+            let date = self.date(board);
+            let (bytes, ended) = begin(response, bodiless, taken.last, date, connection, &woken)?;
             out.push(outgoing(Carried::Bytes(bytes)));
             match ended {
                 Some(answer) => self.set_answer(connection, Some(answer)),

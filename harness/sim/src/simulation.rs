@@ -12,6 +12,7 @@ use rigor_trace::history::{Fact, History, Micros, ProcessEvent};
 
 use crate::board::{Board, Effect, Numbering};
 use crate::clock::Time;
+use crate::faults::{Message, Sites};
 use crate::link::{Carried, Connection, Link, Parcel, Ticket, Toward};
 use crate::observer::Observer;
 use crate::panics::calm;
@@ -19,10 +20,11 @@ use crate::queue::Queue;
 use crate::seed::generator;
 use crate::server::{Fault, Outgoing, Server};
 use crate::stream::Reader;
+use crate::strike::Struck;
 
 /// Something that is to happen.
 #[derive(Debug, Clone, Copy)]
-enum Event {
+pub(crate) enum Event {
     /// A parcel is at the end of the link of the board with this index.
     Arrive(usize, Ticket),
     /// A timer of the board with this index.
@@ -31,6 +33,12 @@ enum Event {
     Boot(usize, u32),
     /// A controller of the server.
     Due,
+    /// The request with this number comes a second time.
+    Repeat(u64),
+    /// The power of the board with this index may come back after the power cut with this number.
+    PowerBack(usize, u64),
+    /// The server may be started again after the kill with this number.
+    ServerBack(u64),
 }
 
 /// A board and its link.
@@ -46,9 +54,11 @@ pub(crate) struct Simulation {
     pub(crate) history: History,
     pub(crate) seats: Vec<Seat>,
     pub(crate) server: Server,
+    pub(crate) sites: Sites,
+    pub(crate) struck: Struck,
     observer: Observer,
-    queue: Queue<Event>,
-    numbering: Numbering,
+    pub(crate) queue: Queue<Event>,
+    pub(crate) numbering: Numbering,
     due: Option<u64>,
     runner_woken: bool,
     broken: Option<Infra>,
@@ -64,7 +74,8 @@ impl Simulation {
         authorization: HeaderValue,
     ) -> Self {
         let seats = boards.into_iter().map(|board| {
-            let link = Link::new(generator(seed, &format!("link:{}", board.name())));
+            let draws = |what: &str| generator(seed, &format!("{what}:{}", board.name()));
+            let link = Link::new(draws("link"), draws("loss"));
             Seat { board, link }
         });
         Self {
@@ -73,6 +84,8 @@ impl Simulation {
             history: History::new(),
             seats: seats.collect(),
             server,
+            sites: Sites::default(),
+            struck: Struck::default(),
             observer: Observer::new(authorization),
             queue: Queue::new(),
             numbering: Numbering::default(),
@@ -119,37 +132,71 @@ impl Simulation {
     fn happen(&mut self, event: Event) -> Result<(), Fault> {
         let now = self.now();
         match event {
-            Event::Arrive(index, ticket) => match self.seats[index].link.arrive(ticket) {
-                None => Ok(()),
-                Some(Parcel { connection, toward: Toward::Board, carried }) => {
-                    let effects =
-                        self.seats[index].board.arrive(now, connection, carried, &mut self.numbering);
-                    self.perform(index, effects);
-                    Ok(())
+            Event::Arrive(index, ticket) => {
+                let Some(parcel) = self.seats[index].link.arrive(ticket) else { return Ok(()) };
+                for overtaken in self.seats[index].link.overtaken(&parcel) {
+                    self.queue.push(now, Event::Arrive(index, overtaken));
                 }
-                Some(Parcel { connection, toward: Toward::Server, carried }) => {
-                    let who = (index, self.seats[index].board.name());
-                    let (outgoing, called) = self.server.arrive(who, connection, carried)?;
-                    self.transmit(outgoing);
-                    if called { self.settle() } else { Ok(()) }
+                match parcel.toward {
+                    Toward::Board => {
+                        let effects = self.seats[index].board.arrive(
+                            now,
+                            parcel.connection,
+                            parcel.carried,
+                            &mut self.numbering,
+                        );
+                        self.perform(index, effects);
+                        self.strike_board(index);
+                        Ok(())
+                    }
+                    Toward::Server => self.ask(index, parcel.connection, parcel.carried),
                 }
-            },
+            }
             Event::Tick(index) => {
                 let effects = self.seats[index].board.tick(now, &mut self.numbering);
                 self.perform(index, effects);
+                self.strike_board(index);
                 Ok(())
             }
             Event::Boot(index, number) => {
                 let effects = self.seats[index].board.boot(now, number, &mut self.numbering);
                 self.perform(index, effects);
+                self.strike_board(index);
                 Ok(())
             }
             Event::Due if self.due == Some(now) => {
                 self.due = None;
-                self.settle()
+                self.settle()?;
+                self.strike_server();
+                Ok(())
             }
             Event::Due => Ok(()),
+            Event::Repeat(number) => self.repeat(number),
+            Event::PowerBack(index, number) => {
+                self.power_back(index, number);
+                Ok(())
+            }
+            Event::ServerBack(number) => self.server_back(number),
         }
+    }
+
+    /// Gives the server what arrived from a board, and lets it do what follows from that.
+    fn ask(&mut self, index: usize, connection: Connection, carried: Carried) -> Result<(), Fault> {
+        let who = (index, self.seats[index].board.name());
+        let (outgoing, called) = self.server.arrive(who, connection, carried)?;
+        if called && self.strike_server() {
+            // It had acted, and its answer never left.
+            let ends = outgoing.into_iter().filter(|it| it.carried == Carried::End);
+            self.transmit(ends.collect());
+            return Ok(());
+        }
+        self.transmit(outgoing);
+        if !called || self.strike_server() {
+            return Ok(());
+        }
+        self.settle()?;
+        self.strike_server();
+        Ok(())
     }
 
     /// Does what a board wants.
@@ -161,7 +208,10 @@ impl Simulation {
                 Effect::Send(connection, carried) => {
                     self.send(index, connection, Toward::Server, carried);
                 }
-                Effect::Abandon(connection) => seat.link.abandon(connection, Toward::Server),
+                Effect::Abandon(connection) => {
+                    seat.link.abandon(connection, Toward::Server);
+                    self.end_silence(connection);
+                }
                 Effect::Line(line) => {
                     let board = seat.board.name().to_owned();
                     let line = match line.strip_prefix("PANIC ") {
@@ -185,8 +235,16 @@ impl Simulation {
 
     fn send(&mut self, index: usize, connection: Connection, toward: Toward, carried: Carried) {
         let now = self.now();
-        if let Some((at, ticket)) = self.seats[index].link.send(now, connection, toward, carried) {
+        let stuck = self.seats[index].link.is_stuck(connection, toward);
+        let fault = self.sites.message(index, now, Message { toward, carried: &carried, stuck });
+        let repeat = fault.as_ref().and_then(|fault| self.strike_message(index, connection, &carried, fault));
+        let parcel = Parcel { connection, toward, carried };
+        let arrivals = self.seats[index].link.send(now, parcel, fault.as_ref().map(|fault| &fault.kind));
+        for (at, ticket) in arrivals {
             self.queue.push(at, Event::Arrive(index, ticket));
+            if let Some(repeat) = &repeat {
+                self.queue.push(repeat.at(at).max(now), Event::Repeat(repeat.number));
+            }
         }
     }
 
@@ -238,14 +296,27 @@ impl Simulation {
         self.settle()
     }
 
-    /// Ends the server's process.
+    /// Ends the server's process. The observer has seen what was written until then.
     pub(crate) fn end_server(&mut self, how: &str) {
+        self.look_once_more();
         let outgoing = self.server.end(how);
         self.transmit(outgoing);
         self.due = None;
         let mut facts = Vec::new();
         self.observer.lose(&format!("the control plane was {how}"), &mut facts);
         self.record_all(facts);
+    }
+
+    /// Lets the observer read what its watches have to give.
+    pub(crate) fn look_once_more(&mut self) {
+        for reader in self.server.woken().take() {
+            if let Reader::Observer(index) = reader {
+                let mut facts = Vec::new();
+                // What goes wrong here is a gap, which the end of the server makes anyway.
+                let _ = self.observer.drain(index, &mut facts);
+                self.record_all(facts);
+            }
+        }
     }
 
     /// Runs controllers that are due, reads bodies that have more to give, until the server is quiet.
@@ -286,7 +357,7 @@ impl Simulation {
         std::mem::take(&mut self.runner_woken)
     }
 
-    fn record_all(&mut self, facts: Vec<Fact>) {
+    pub(crate) fn record_all(&mut self, facts: Vec<Fact>) {
         for fact in facts {
             self.record(fact);
         }

@@ -1,6 +1,8 @@
 //! The simulation with something small in the place of server and kubelet: what time, links, power and the byte
 //! bridge do, apart from what Kubernetes does.
 
+mod faults;
+
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -22,6 +24,7 @@ use serde_json::{Value, json};
 
 use crate::board::{Board, Firmware, Image};
 use crate::clock::{ProcessClock, Time};
+use crate::faults::Sites;
 use crate::plane::{Launch, Plane};
 use crate::seed::generator;
 use crate::server::Server;
@@ -185,10 +188,16 @@ fn asker(path: &'static str) -> Image {
 
 /// A trial with one board, `a`, that asks for `path`.
 fn world(path: &'static str, seed: u64) -> Simulated {
+    world_with(path, seed, Sites::default())
+}
+
+/// The same with faults.
+fn world_with(path: &'static str, seed: u64, sites: Sites) -> Simulated {
     let time = Time::default();
     let server = Server::new(Box::new(SmallLaunch(Arc::default())), time.clone());
     let board = Board::new("a", asker(path), [10, 0, 1, 1], seed);
     let simulation = Simulation::new(seed, time, server, vec![board], bearer(Tokens.admin()).unwrap());
+    let simulation = simulation.with_faults(sites);
     Simulated::start(simulation, generator(seed, "control-plane")).unwrap()
 }
 

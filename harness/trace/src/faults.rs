@@ -4,6 +4,9 @@ use rigor_model::faults::{FaultKind, FaultLevel, Schedule, Tally};
 
 use crate::history::{Fact, Fault, History, Micros, Phase};
 
+/// No mild delay is longer, in microseconds: half the largest slack that a gate accepts.
+const LONGEST_MILD: u64 = 250_000;
+
 /// A fault that was injected, as the history's index keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injected {
@@ -24,10 +27,10 @@ impl Injected {
         let lasts = match fault.kind {
             FaultKind::Lose {}
             | FaultKind::Cut { silent: true, .. }
-            | FaultKind::Reorder { .. }
             | FaultKind::PowerCut { .. }
             | FaultKind::Kill { .. } => true,
             FaultKind::Delay { .. }
+            | FaultKind::Reorder { .. }
             | FaultKind::Duplicate { .. }
             | FaultKind::Cut { silent: false, .. }
             | FaultKind::Clock { .. } => false,
@@ -61,11 +64,17 @@ impl Injected {
             | FaultKind::Cut { .. }
             | FaultKind::PowerCut { .. }
             | FaultKind::Kill { .. } => true,
-            FaultKind::Delay { .. }
-            | FaultKind::Reorder { .. }
-            | FaultKind::Duplicate { .. }
-            | FaultKind::Clock { .. } => false,
+            FaultKind::Delay { micros: length } | FaultKind::Reorder { at_most: length } => {
+                length > LONGEST_MILD
+            }
+            FaultKind::Duplicate { second, .. } => second,
+            FaultKind::Clock { .. } => false,
         }
+    }
+
+    /// When it did its harm to the last, where that is known from its begin.
+    pub fn over(&self) -> Micros {
+        Micros(self.at.0.saturating_add(self.fault.kind.length()))
     }
 }
 

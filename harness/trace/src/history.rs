@@ -272,8 +272,8 @@ pub enum Fact {
     /// The control plane serves (first start, or again).
     ControlPlaneReady {},
     /// A fault was injected, or one that lasts is over. Faults that last are [`FaultKind::Lose`], a silent
-    /// [`FaultKind::Cut`], [`FaultKind::Reorder`], [`FaultKind::PowerCut`] and [`FaultKind::Kill`]; of the others, and
-    /// of those that outlast the trial, there is only the begin.
+    /// [`FaultKind::Cut`], [`FaultKind::PowerCut`] and [`FaultKind::Kill`]; of the others, and of those that outlast the
+    /// trial, there is only the begin.
     ///
     /// What a fault does to power and processes is told by this fact alone: `Power`, `Link` and `ControlPlane` are the
     /// scenario's acts. A killed server is followed by `Gap`s and, when it serves again, by `ControlPlaneReady`.

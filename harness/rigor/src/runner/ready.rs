@@ -1,7 +1,7 @@
 //! The trial begins when each board's Node is Ready. A board that does not come up is the rig's failure.
 
 use rigor_rigs::{Infra, World};
-use rigor_trace::{Fact, History, Verb};
+use rigor_trace::{Fact, History, Micros, Verb};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ const TAIL: usize = 5;
 /// Waits until every board's Node is Ready.
 ///
 /// # Errors
-/// One is not within 30 s of the trial's time.
+/// One is not within 30 s of the trial's time, or of the last fault that was injected.
 pub(super) fn wait_ready(world: &mut dyn World, boards: &[String]) -> Result<(), Infra> {
-    let deadline = world.now() + LIMIT;
+    let begun = world.now();
     loop {
+        let deadline = begun.max(last_fault(world.history())) + LIMIT;
         let ready = ready(world.history());
         let Some(missing) = boards.iter().find(|board| !ready.contains(world.history().node_of(board)))
         else {
@@ -32,6 +33,12 @@ pub(super) fn wait_ready(world: &mut dyn World, boards: &[String]) -> Result<(),
         }
         world.wait(deadline);
     }
+}
+
+/// When a fault last began or ended.
+fn last_fault(history: &History) -> Micros {
+    let fault = history.records().iter().rev().find(|record| matches!(record.fact, Fact::Fault { .. }));
+    fault.map_or(Micros::ZERO, |record| record.at)
 }
 
 /// Names of the nodes whose last known Ready condition is True.

@@ -32,7 +32,7 @@ impl<'h> Bench<'h, '_> {
     fn harm(&self) -> impl Iterator<Item = Harm<'h>> + use<'h> {
         let now = self.view.now();
         self.view.harsh_faults().map(move |(fault, end)| {
-            let end = end.unwrap_or(if fault.lasts { now } else { fault.at });
+            let end = end.unwrap_or(if fault.lasts { now } else { fault.over() });
             Harm { fault, begin: fault.at, end }
         })
     }

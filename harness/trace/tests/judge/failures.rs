@@ -42,6 +42,7 @@ fn request(method: &str, path: &str, status: u16, response: Value) -> Fact {
         as_user: "admin".into(),
         method: method.into(),
         path: path.into(),
+        headers: std::collections::BTreeMap::new(),
         body: None,
         status,
         response: (status != 0).then_some(response),
