@@ -98,8 +98,7 @@ fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Fa
         evidence: Some(folder.path().join("evidence")),
         keep: std::env::var("RIGOR_KEEP").is_ok_and(|value| value == "1"),
     };
-    let mut report =
-        run_trial(&trial, &|constants, boards, seed, faults| ground.open(constants, boards, seed, faults));
+    let mut report = run_trial(&trial, &|asked| ground.open(asked));
     shared.limits.apply(&mut report);
     let text = finished(&report, Style { colour: false });
     let counts = report.quarantined.is_none();

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
-use control_plane::config::{
+use crate::config::{
     Admission, AuditLevel, BadValue, Config, Controller, Controllers, Dialect, Etcd, LogFormat, NamedProfile,
     SchedulerProfile, StoreKind, Timing, address, dialect, duration,
 };
-use control_plane::explain::Output;
-use control_plane::store::DEFAULT_HISTORY;
+use crate::explain::Output;
+use crate::store::DEFAULT_HISTORY;
+use clap::{Args, Parser, Subcommand};
 
 /// A small Kubernetes-compatible API server with its scheduler and controllers.
 #[derive(Debug, Parser)]
@@ -193,6 +193,22 @@ fn controllers() -> String {
 /// The help of `--disable-admission`.
 fn plugins() -> String {
     format!("Admission plugins to switch off: {}", Admission::names())
+}
+
+impl Flags {
+    /// The configuration that these flags of a serving control plane describe.
+    ///
+    /// # Errors
+    /// A flag is unknown, has a value that cannot be, or contradicts another; in one line.
+    pub fn of_server(flags: &[String]) -> Result<Config, BadValue> {
+        let words = std::iter::once("control-plane").chain(flags.iter().map(String::as_str));
+        let read = Self::try_parse_from(words).map_err(|error| {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            BadValue::new(line.trim_start_matches("error: ").to_owned())
+        })?;
+        read.serve.config()
+    }
 }
 
 impl Serve {

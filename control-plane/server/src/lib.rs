@@ -8,6 +8,7 @@ mod admission;
 mod api;
 pub mod auth;
 mod base64;
+pub mod cli;
 pub mod clock;
 pub mod config;
 mod control_plane;

@@ -1,10 +1,9 @@
 //! The binary: flags to configuration, then the library.
 
-mod cli;
-
 use std::process::ExitCode;
 
 use clap::Parser;
+use control_plane::cli;
 
 fn main() -> ExitCode {
     let cli::Flags { command, serve } = cli::Flags::parse();

@@ -45,6 +45,7 @@ capabilities! {
     ExclusiveCluster "exclusive-cluster" "Nothing else is on the cluster.";
     PlayedNodes "played-nodes" "Nodes can be made that the harness plays.";
     BoardIdentity "board-identity" "Requests can be made under a board's own identity.";
+    ControlPlaneFlags "control-plane-flags" "The control plane can be started with flags of the scenario's own.";
     VirtualTime "virtual-time" "Time is virtual: any length of it passes in no time.";
 }
 

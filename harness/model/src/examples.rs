@@ -62,6 +62,7 @@ impl Verb {
             Verb::Order => "order: [outage, tainted, evicted]",
             Verb::Capture => "capture: {of: {kind: Pod, name: lamp}, fields: {uid: metadata.uid}}",
             Verb::Repeat => "repeat: {times: 3, steps: [{wait: 1s}]}",
+            Verb::Include => "include: {file: outage.yaml, with: {board: a}}",
             Verb::ForEach => "forEach: {name: gap, in: [1s, 2s], steps: [{wait: \"${gap}\"}]}",
         }
     }

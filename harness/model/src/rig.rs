@@ -60,6 +60,7 @@ impl RigKind {
             Capability::Kubectl => self != RigKind::Sim,
             Capability::ExclusiveCluster | Capability::PlayedNodes | Capability::BoardIdentity => true,
             Capability::VirtualTime => self.virtual_time(),
+            Capability::ControlPlaneFlags => !external,
         }
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::act::{self, api, played, rig};
 use crate::expect::{self, read};
+use crate::fragment;
 use crate::shape::{Field, FieldType, Shape, refused_beside};
 use crate::step::{Context, Step};
 use crate::yaml::Node;
@@ -116,6 +117,7 @@ verbs! {
     structures {
         Repeat "repeat" FieldType::Shape(&REPEAT);
         ForEach "forEach" FieldType::Shape(&FOR_EACH);
+        Include "include" FieldType::Shape(&fragment::INCLUDE);
     }
 }
 

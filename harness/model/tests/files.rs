@@ -7,7 +7,7 @@ use rigor_model::catalogue::Catalogue;
 use rigor_model::constants::Constant;
 use rigor_model::limitations::Known;
 use rigor_model::shape::FieldType;
-use rigor_model::{Limitations, Rig, Scenario, Verb};
+use rigor_model::{Fragment, Limitations, Rig, Scenario, Verb};
 
 const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
 const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
@@ -141,9 +141,12 @@ fn the_steps_of_the_reference_are_right() {
 
 #[test]
 fn the_schemas_are_current() {
-    for (name, schema) in
-        [("scenario", Scenario::schema()), ("rig", Rig::schema()), ("limitations", Limitations::schema())]
-    {
+    for (name, schema) in [
+        ("scenario", Scenario::schema()),
+        ("fragment", Fragment::schema()),
+        ("rig", Rig::schema()),
+        ("limitations", Limitations::schema()),
+    ] {
         let path = format!("{}/../../suites/schema/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let wanted = format!("{}\n", serde_json::to_string_pretty(&schema).expect("json"));
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::limitations::Known;
-use rigor_model::{Head, Limitations, Rig, Scenario};
+use rigor_model::{Fragment, Head, Limitations, Rig, Scenario};
 
 const HEAD: &str = "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {name: tale, requirements: [NODE-03], profile: kube32}\n";
 
@@ -22,8 +22,23 @@ fn files(name: &str) -> Result<String, String> {
         "pod.yaml" => Ok("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n".to_owned()),
         "broken.yaml" => Ok("kind: Pod\nmetadata: {name: [\n".to_owned()),
         "two.yaml" => Ok("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: q}\n".to_owned()),
+        "cut.yaml" => Ok(fragment(
+            "{board: {}, gap: {default: 1s}}",
+            "[{power: {board: \"${board}\", do: cut}, as: gone}, {wait: \"gone + ${gap}\"}]",
+        )),
+        "f/bad.yaml" => Ok(fragment("{x: {defalt: 1}, A: {}}", "[{wait: 5}, {wiat: 5s}]")),
+        "f/outer.yaml" => Ok(fragment("{}", "[{include: {file: bad.yaml, with: {x: 1}}}]")),
+        "round.yaml" => Ok(fragment("{}", "[{include: {file: trip.yaml}}]")),
+        "trip.yaml" => Ok(fragment("{}", "[{include: {file: ./round.yaml}}]")),
+        "nosy.yaml" => Ok(fragment("{}", "[{wait: \"${round} * 1s\"}]")),
         _ => Err("no such file".to_owned()),
     }
+}
+
+fn fragment(parameters: &str, steps: &str) -> String {
+    format!(
+        "apiVersion: rigor.dev/v1alpha1\nkind: Fragment\nmetadata: {{name: f}}\nspec:\n  parameters: {parameters}\n  steps: {steps}\n"
+    )
 }
 
 /// Everything that is said about a source.
@@ -206,6 +221,94 @@ fn mistakes_in_steps() {
         "- forEach: {name: x, in: [1s, 2s], step: [wait: \"${x}\"]}",
     ];
     insta::assert_snapshot!(gallery(&cases, of_steps));
+}
+
+#[test]
+fn mistakes_in_includes_and_flags() {
+    let cases = [
+        "- include: {file: cut.yaml}",
+        "- include: {file: cut.yaml, with: {board: c, gap: 1}}",
+        "- include: {file: cut.yaml, with: {board: a, gaps: 1s}}\n- wait: gone + 1s",
+        "- include: {file: pod.yaml}",
+        "- include: {file: none.yaml, as: x}",
+        "- include: {file: broken.yaml}",
+        "- include: cut.yaml",
+        "- include: {file: cut.yaml, with: {board: a}}\n  as: x",
+        "- include: {file: f/bad.yaml}",
+        "- repeat: {times: 2, steps: [{include: {file: f/outer.yaml}}]}",
+        "- include: {file: round.yaml}",
+        "- repeat: {times: 1, steps: [{include: {file: nosy.yaml}}]}",
+        "- parallel: [include: {file: cut.yaml, with: {board: a}}]",
+    ];
+    let flags = ["--default-scheduler-profile upstream", "default-scheduler-profile=upstream", "--"];
+    let spec = |flag: &&str| {
+        said(&format!("{HEAD}spec:\n  controlPlane: {{flags: [\"{flag}\", 5]}}\n  steps: [wait: 1s]\n"))
+    };
+    let told: String = flags
+        .iter()
+        .map(|flag| format!("{flag}\n    => {}\n\n", spec(flag).replace('\n', "\n    => ")))
+        .collect();
+    insta::assert_snapshot!(format!("{}{told}", gallery(&cases, of_steps)));
+}
+
+#[test]
+fn a_fragment_is_checked_by_itself() {
+    let told =
+        |parameters: &str, steps: &str| match Fragment::check("f.yaml", &fragment(parameters, steps), &files)
+        {
+            Ok(()) => "nothing".to_owned(),
+            Err(mistakes) => format!("{mistakes:#}"),
+        };
+    // What a parameter without a default will be is not known.
+    let open = "[{power: {board: \"${board}\", do: \"${what}\"}, as: \"${name}\"}, {wait: \"${name} + 1s\"}, {include: {file: cut.yaml, with: {board: \"${board}\"}}}, {wait: gone + 1s}]";
+    assert_eq!(told("{board: {}, what: {}, name: {}}", open), "nothing");
+    let cases = [
+        (
+            "{board: {default: c}, gap: {default: 5}}",
+            "[{power: {board: \"${board}\", do: cut}}, {wait: \"${gap}\"}]",
+        ),
+        (
+            "{board: {}}",
+            "[{power: {board: \"${board}\", do: cutt}}, {wait: outage + 1s}, {delete: {kind: Pod, name: \"${pod}\"}}]",
+        ),
+        ("{}", "[{include: {file: cut.yaml}}]"),
+        ("{}", "[]"),
+    ];
+    let told: String = cases
+        .iter()
+        .map(|(parameters, steps)| {
+            format!("{parameters} {steps}\n    => {}\n\n", told(parameters, steps).replace('\n', "\n    => "))
+        })
+        .collect();
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn included_steps_stand_in_their_place() {
+    let source = format!(
+        "{HEAD}spec:\n  rig: {{boards: 2}}\n  steps:\n    - forEach: {{name: b, in: [a, b], steps: [{{include: {{file: cut.yaml, with: {{board: \"${{b}}\", gap: 2s}}}}}}]}}\n    - wait: gone + 3s\n"
+    );
+    let scenario = Scenario::parse("tale.yaml", &source, catalogue(), &files)
+        .unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
+        .remove(0);
+    let told: Vec<String> = scenario
+        .plan
+        .iter()
+        .map(|step| {
+            let from = step.fragment.as_deref().unwrap_or("tale.yaml");
+            format!("{} {} {from}:{} {:?}", step.number, step.action.verb().name(), step.line, step.name)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "1.1.1.1 power cut.yaml:6 Some(\"gone\")",
+            "1.1.1.2 wait cut.yaml:6 None",
+            "1.2.1.1 power cut.yaml:6 Some(\"gone\")",
+            "1.2.1.2 wait cut.yaml:6 None",
+            "2 wait tale.yaml:8 None",
+        ]
+    );
 }
 
 #[test]

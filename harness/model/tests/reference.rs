@@ -15,7 +15,9 @@ const COMMAND: &str = "UPDATE_REFERENCE=1 cargo test -p rigor-model --test refer
 const CATALOGUE: &str = "version: 2\nareas:\n  node:\n  - {id: NODE-03, profile: kube32, must: \"be so\"}\n";
 
 fn files(name: &str) -> Result<String, String> {
-    if name.ends_with(".yaml") {
+    if name == "outage.yaml" {
+        Ok("apiVersion: rigor.dev/v1alpha1\nkind: Fragment\nmetadata: {name: outage}\nspec: {parameters: {board: {}}, steps: [{power: {board: \"${board}\", do: cut}}]}\n".to_owned())
+    } else if name.ends_with(".yaml") {
         Ok("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n".to_owned())
     } else {
         Err("no such file".to_owned())

@@ -1,7 +1,8 @@
 //! What trials stand on: a rig file that was found, and a way to open a world on it.
 
+use crate::runner::Asked;
 use rigor_model::report::RigReport;
-use rigor_model::{Constants, Faults, Mistakes, Rig, RigKind};
+use rigor_model::{Mistakes, Rig, RigKind};
 use rigor_rigs::{Bench, BoardSpec, Infra, World, processes};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,28 +124,52 @@ impl Ground {
     ///
     /// # Errors
     /// The world does not come up, or the rig cannot inject faults and is to.
-    pub fn open(
-        &self,
-        constants: &Constants,
-        boards: &[String],
-        seed: u64,
-        faults: &Faults,
-    ) -> Result<Box<dyn World>, Infra> {
+    pub fn open(&self, asked: &Asked<'_>) -> Result<Box<dyn World>, Infra> {
+        let Asked { constants, boards, flags, seed, faults } = *asked;
+        refuse_own(flags)?;
         let boards: Vec<BoardSpec> = boards
             .iter()
             .map(|name| BoardSpec { name: name.clone(), profile: self.rig.board.clone() })
             .collect();
         match &self.kind {
             #[cfg(feature = "sim")]
-            Kind::Sim => rigor_sim::open(constants, &boards, seed, faults),
+            Kind::Sim => rigor_sim::open_with_flags(constants, &boards, seed, faults, flags),
             Kind::Bench(_) if !faults.level().is_none() => Err(Infra::lasting(
                 format!("rig {} cannot inject faults: nothing of it is simulated", self.rig.name),
                 "run with a rig of kind sim, or without faults",
             )),
-            Kind::Bench(bench) => processes::open(bench, constants, &boards, seed),
+            Kind::Bench(bench) => {
+                let bench = Bench { flags: flags.to_vec(), ..bench.clone() };
+                processes::open(&bench, constants, &boards, seed)
+            }
         }
     }
 }
+
+/// Refuses flags that are the rig's to state.
+fn refuse_own(flags: &[String]) -> Result<(), Infra> {
+    for flag in flags {
+        let name = flag.split('=').next().unwrap_or_default();
+        if let Some((_, remedy)) = OWN_FLAGS.iter().find(|(own, _)| *own == name) {
+            return Err(Infra::lasting(format!("the flag {name} is the rig's, not the scenario's"), *remedy));
+        }
+    }
+    Ok(())
+}
+
+/// The control plane's flags that a rig states itself, and what a scenario does instead.
+const OWN_FLAGS: [(&str, &str); 10] = [
+    ("--listen", "leave it out: each trial has an address of its own"),
+    ("--plain-http", "leave it out: trials speak HTTP"),
+    ("--data-dir", "leave it out: each trial has a folder of its own"),
+    ("--store", "leave it out: the store outlives a restart on every rig"),
+    ("--token-auth-file", "leave it out, and say with `user` who asks"),
+    ("--admin-kubeconfig", "leave it out: `kubectl` has it"),
+    ("--node-monitor-period", "write constants: {checkPeriod: …}"),
+    ("--not-ready-timeout", "write constants: {noExecuteDelay: …}"),
+    ("--eviction-timeout", "write constants: {tolerationSeconds: …}"),
+    ("--reconcile-interval", "write constants: {retryPeriod: …}"),
+];
 
 #[cfg(feature = "sim")]
 fn simulated() -> Result<Kind, Infra> {
@@ -194,7 +219,8 @@ mod tests {
         for name in ["sim", "host", "qemu", "qemu-short"] {
             let rig = find_rig(name, &rigs()).unwrap();
             assert!(rig.constants.slack <= std::time::Duration::from_millis(500), "{name}");
-            let truly = Constants { slack: rig.constants.slack, ..Constants::default() };
+            let truly =
+                rigor_model::Constants { slack: rig.constants.slack, ..rigor_model::Constants::default() };
             assert_eq!(rig.constants == truly, name != "qemu-short", "{name}: the true constants");
         }
     }

@@ -4,7 +4,7 @@
 //! have, a file called otherwise than what is in it, a capability that no rig offers.
 
 use crate::limits;
-use crate::suite::{ScenarioFile, SuiteError, Suites};
+use crate::suite::{FragmentFile, ScenarioFile, SuiteError, Suites};
 use rigor_model::catalogue::Catalogue;
 use rigor_model::mistake::{Mistake, Mistakes};
 use rigor_model::yaml::{self, Kind, Node};
@@ -75,11 +75,27 @@ impl Found {
     }
 }
 
+impl From<SuiteError> for Found {
+    fn from(error: SuiteError) -> Self {
+        let mistakes = match error {
+            SuiteError::Mistakes(mistakes) => mistakes,
+            SuiteError::Unreadable { path, problem, remedy } => {
+                let mistake =
+                    Mistake::new(0..0, format!("the file cannot be read: {problem}")).remedy(remedy);
+                Mistakes::new(&path, "", vec![mistake])
+            }
+        };
+        Found { severity: Severity::Error, mistakes }
+    }
+}
+
 /// What is to be looked at.
 #[derive(Debug, Default)]
 pub struct Files {
     /// Scenarios.
     pub scenarios: Vec<ScenarioFile>,
+    /// Fragments, each by itself.
+    pub fragments: Vec<FragmentFile>,
     /// Rig files.
     pub rigs: Vec<PathBuf>,
     /// Files of known limitations, besides those that the rigs name.
@@ -115,19 +131,9 @@ pub fn lint(
     limitations.sort();
     limitations.dedup();
     for path in &limitations {
-        match limits::load(path, suites, catalogue) {
-            Ok(_) => {}
-            Err(SuiteError::Mistakes(mistakes)) => found.push(Found { severity: Severity::Error, mistakes }),
-            Err(SuiteError::Unreadable { path, problem, remedy }) => {
-                let mistake =
-                    Mistake::new(0..0, format!("the file cannot be read: {problem}")).remedy(remedy);
-                found.push(Found {
-                    severity: Severity::Error,
-                    mistakes: Mistakes::new(&path, "", vec![mistake]),
-                });
-            }
-        }
+        found.extend(limits::load(path, suites, catalogue).err().map(Found::from));
     }
+    found.extend(files.fragments.iter().filter_map(|file| file.check().err()).map(Found::from));
     let names = names(&suites.files()?, &files.scenarios);
     let offered = offered(rigs);
     for file in &files.scenarios {

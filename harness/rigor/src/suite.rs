@@ -3,9 +3,9 @@
 //! A file directly in `suites/<area>/` whose apiVersion is ours is a scenario; its trials are called
 //! `area/file` or `area/file/case`, so that listing reads heads only and one name leads to one file.
 
-use rigor_model::Mistakes;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::scenario::{Head, Scenario};
+use rigor_model::{Fragment, Mistakes};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -160,6 +160,17 @@ impl Suites {
         Ok(files)
     }
 
+    /// All fragments, at any depth, sorted by path.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn fragments(&self) -> Result<Vec<FragmentFile>, SuiteError> {
+        let mut files = Vec::new();
+        fragment_files(&self.root, &mut files)?;
+        files.sort();
+        Ok(files)
+    }
+
     /// The files that a person means by `names`: areas, folders, files or trials; all of them without a name.
     ///
     /// # Errors
@@ -221,19 +232,63 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
 fn scenario_files(area: &Path) -> Result<Vec<ScenarioFile>, SuiteError> {
     Ok(entries(area)?
         .into_iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml") && !is_manifest(path))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml") && !is_no_scenario(path))
         .map(|path| ScenarioFile::at(&path))
         .collect())
 }
 
-/// Whether a file beside the scenarios is one of Kubernetes' objects: it names an apiVersion, and not ours. A file
-/// without one is a scenario with a mistake.
-fn is_manifest(path: &Path) -> bool {
+/// Whether a file beside the scenarios is something else: one of Kubernetes' objects, since it names an apiVersion and
+/// not ours, or a fragment. A file without an apiVersion is a scenario with a mistake.
+fn is_no_scenario(path: &Path) -> bool {
     let Ok(source) = fs::read_to_string(path) else { return false };
-    source
-        .lines()
-        .find_map(|line| line.strip_prefix("apiVersion:"))
-        .is_some_and(|version| !version.trim().trim_matches(['"', '\'']).starts_with("rigor.dev/"))
+    let version = first(&source, "apiVersion:");
+    version.is_some_and(|version| !version.starts_with("rigor.dev/")) || is_fragment(&source)
+}
+
+fn is_fragment(source: &str) -> bool {
+    first(source, "kind:") == Some("Fragment")
+}
+
+/// The value of a key at the beginning of a line.
+fn first<'a>(source: &'a str, key: &str) -> Option<&'a str> {
+    let value = source.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']))
+}
+
+/// A fragment's file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FragmentFile {
+    path: PathBuf,
+}
+
+impl FragmentFile {
+    /// The file at `path`, if it says that it is a fragment.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        is_fragment(&fs::read_to_string(path).ok()?).then(|| Self { path: path.to_owned() })
+    }
+
+    /// Looks for its mistakes.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has mistakes.
+    pub fn check(&self) -> Result<(), SuiteError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let beside = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+        Ok(Fragment::check(&self.path.display().to_string(), &read(&self.path)?, &beside)?)
+    }
+}
+
+/// The fragments in a folder and in the folders in it.
+fn fragment_files(folder: &Path, files: &mut Vec<FragmentFile>) -> Result<(), SuiteError> {
+    for path in entries(folder)? {
+        if path.is_dir() {
+            fragment_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            files.extend(FragmentFile::at(&path));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -266,6 +321,8 @@ mod tests {
             ("suites/schema/scenario.json", "{}"),
             ("suites/node/loss.yaml", OURS),
             ("suites/node/hang.yaml", OURS),
+            ("suites/node/shared.yaml", "apiVersion: rigor.dev/v1alpha1\nkind: Fragment # shared\n"),
+            ("suites/node/deep/own.yaml", "apiVersion: rigor.dev/v1alpha1\nkind: \"Fragment\"\n"),
             ("suites/node/pods.yaml", "apiVersion: v1\nkind: Pod\n"),
             ("suites/node/broken.yaml", "kind: Scenari"),
             ("suites/node/manifests/web.yaml", "apiVersion: apps/v1\n"),
@@ -280,6 +337,12 @@ mod tests {
         let suites = Suites::new(folder.path("suites"));
         let names: Vec<_> = suites.files().unwrap().iter().map(ScenarioFile::name).collect();
         assert_eq!(names, ["node/broken", "node/hang", "node/loss", "sched/bind"]);
+        let fragments = suites.fragments().unwrap();
+        let fragments: Vec<String> = fragments.iter().map(|file| file.path.display().to_string()).collect();
+        assert_eq!(
+            fragments,
+            ["suites/node/deep/own.yaml", "suites/node/shared.yaml"].map(|path| folder.path(path))
+        );
         let (file, case) = suites.find("node/loss/short").unwrap();
         assert_eq!(
             (file.trial(case.as_deref()), case.as_deref()),

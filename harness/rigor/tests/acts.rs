@@ -29,18 +29,14 @@ fn scenarios(path: &Path) -> Vec<Scenario> {
     Scenario::parse(&name, &source, &catalogue(), &beside).unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
 }
 
-/// What came of each trial: its outcome with what is said, or why it cannot run.
-type Tried = Vec<(String, Result<(Outcome, String), String>)>;
-
 /// Outcome and text of each of its trials on the rig, or why the rig does not run it.
-fn tried(path: &Path, rig: &str) -> Tried {
+fn tried(path: &Path, rig: &str) -> Vec<(String, Outcome, String)> {
     let ground = Ground::prepare(find_rig(rig, &root().join("rigs")).unwrap()).unwrap();
     let evidence = tempfile::tempdir().unwrap();
-    let open: Box<rigor::runner::Open<'_>> =
-        Box::new(|constants, boards, seed, faults| ground.open(constants, boards, seed, faults));
+    let open: Box<rigor::runner::Open<'_>> = Box::new(|asked| ground.open(asked));
     let of = |scenario: &Scenario| {
         if let Some(lack) = ground.rig().lacks(scenario.boards.len(), &scenario.needs) {
-            return Err(lack);
+            return (scenario.title(), Outcome::Skipped, lack);
         }
         let trial = Trial {
             name: &scenario.title(),
@@ -52,9 +48,9 @@ fn tried(path: &Path, rig: &str) -> Tried {
             keep: false,
         };
         let report = run_trial(&trial, &*open);
-        Ok((report.outcome, report.text.unwrap_or_default()))
+        (scenario.title(), report.outcome, report.text.unwrap_or_default())
     };
-    scenarios(path).iter().map(|scenario| (scenario.title(), of(scenario))).collect()
+    scenarios(path).iter().map(of).collect()
 }
 
 #[test]
@@ -63,12 +59,14 @@ fn every_act_does_what_the_documents_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acts");
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let source = fs::read_to_string(&path).unwrap();
         let Some(expected) = source.lines().next().and_then(|line| line.strip_prefix("# expect: ")) else {
             continue;
         };
-        for (title, came) in tried(&path, "sim") {
-            let (outcome, text) = came.unwrap_or_else(|lack| (Outcome::Skipped, lack));
+        for (title, outcome, text) in tried(&path, "sim") {
             let came = match outcome {
                 Outcome::Pass => "pass".to_owned(),
                 other => format!("{}: {text}", other.name()),
@@ -78,4 +76,16 @@ fn every_act_does_what_the_documents_say() {
         }
     }
     assert!(count > 0);
+}
+
+#[test]
+fn fragments_of_the_acts_are_right_by_themselves() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acts/fragments");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = rigor::suite::FragmentFile::at(&entry.unwrap().path()).expect("a fragment");
+        file.check().unwrap_or_else(|error| panic!("{error:#}"));
+        count += 1;
+    }
+    assert_eq!(count, 2);
 }

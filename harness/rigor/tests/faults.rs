@@ -62,7 +62,7 @@ fn replayed(level: FaultLevel) -> (Vec<TrialReport>, Tally) {
                 evidence: Some(evidence),
                 keep: false,
             };
-            run_trial(&trial, &|constants, boards, seed, faults| ground.open(constants, boards, seed, faults))
+            run_trial(&trial, &|asked| ground.open(asked))
         };
         let found = run(Faults::Drawn(level));
         let again = run(Faults::Listed(schedule(&found.history)));

@@ -39,10 +39,7 @@ fn one_seed_gives_the_same_bytes_whatever_the_faults() {
                 evidence: Some(folder.path().join(name)),
                 keep: false,
             };
-            let open = |constants: &_, boards: &[String], seed, faults: &Faults| {
-                ground.open(constants, boards, seed, faults)
-            };
-            let report = run_trial(&trial, &open);
+            let report = run_trial(&trial, &|asked| ground.open(asked));
             let mut bytes = Vec::new();
             jsonl::write(&report.history, &mut bytes).unwrap();
             (bytes, report.outcome, report.text)

@@ -30,6 +30,8 @@ pub struct Bench {
     pub port: u16,
     /// What plays the boards.
     pub boards: Boards,
+    /// Flags of the control plane besides the rig's own.
+    pub flags: Vec<String>,
 }
 
 impl Bench {
@@ -55,7 +57,7 @@ impl Bench {
                 ));
             }
         };
-        Ok(Self { control_plane: find(Artifact::ControlPlane)?, port: 0, boards })
+        Ok(Self { control_plane: find(Artifact::ControlPlane)?, port: 0, boards, flags: Vec::new() })
     }
 
     /// What a report says of it.

@@ -1,6 +1,7 @@
 //! The control plane under test as a process: started on one port and one store, so that it can be stopped, killed
 //! and started again as the same control plane.
 
+use crate::bench::Bench;
 use crate::ledger::Ledger;
 use crate::log::{Log, Start};
 use crate::place::Place;
@@ -78,13 +79,13 @@ pub(crate) struct ControlPlane {
 impl ControlPlane {
     /// Starts it and waits until it serves.
     pub(crate) fn start(
-        binary: &Path,
-        listen_port: u16,
+        bench: &Bench,
         place: &Place,
         tokens: &Tokens,
         constants: &Constants,
         ledger: Arc<Ledger>,
     ) -> Result<Self, Infra> {
+        let listen_port = bench.port;
         let port = ReservedPort::reserve(listen_port).map_err(|error| {
             Infra::lasting(
                 format!("port {listen_port} of 127.0.0.1 cannot be had: {error}"),
@@ -93,11 +94,12 @@ impl ControlPlane {
         })?;
         let token_file = place.write("tokens.csv", &tokens.file())?;
         let kubeconfig = place.file("admin.kubeconfig");
-        let arguments = flags(&port, place, &token_file, &kubeconfig, constants);
+        let mut arguments = flags(&port, place, &token_file, &kubeconfig, constants);
+        arguments.extend(bench.flags.iter().cloned());
         let log = Arc::new(Log::of_server("control-plane", READY, ledger.clone()));
-        let binary = binary.to_owned();
+        let binary = bench.control_plane.clone();
         let mut server = Self { binary, arguments, port, kubeconfig, process: None, log, ledger };
-        server.up()?;
+        server.up().map_err(|error| refused(error, &bench.flags, &server.log))?;
         Ok(server)
     }
 
@@ -220,6 +222,22 @@ fn flags(
         flags.push(value);
     }
     flags
+}
+
+/// A control plane that does not start with a scenario's flags will not with another attempt.
+fn refused(error: Infra, flags: &[String], log: &Log) -> Infra {
+    if flags.is_empty() || !error.transient {
+        return error;
+    }
+    let text = log.text();
+    let why = text.lines().find_map(|line| line.split_once("error: ").or(line.split_once("control-plane: ")));
+    Infra::lasting(
+        format!(
+            "the control plane does not take the scenario's flags: {}",
+            why.map_or(error.what.as_str(), |(_, why)| why)
+        ),
+        "correct spec.controlPlane.flags; control-plane --help lists what there is",
+    )
 }
 
 fn indent(text: &str) -> String {

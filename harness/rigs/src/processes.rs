@@ -89,8 +89,7 @@ pub fn open(
     let tokens = Tokens::draw(specs)?;
     let heartbeat = Heartbeat::start(ledger.clone())
         .map_err(|error| Infra::transient(format!("no heartbeat thread: {error}")))?;
-    let control_plane =
-        ControlPlane::start(&bench.control_plane, bench.port, &place, &tokens, constants, ledger.clone())?;
+    let control_plane = ControlPlane::start(bench, &place, &tokens, constants, ledger.clone())?;
     ledger.note(Fact::ControlPlaneReady {});
     let base = format!("http://{}", control_plane.address());
     let recorder = Recorder::start(runtime.handle(), watching, &base, &tokens.admin, ledger.clone());

@@ -24,4 +24,4 @@ mod strike;
 mod tests;
 mod world;
 
-pub use open::open;
+pub use open::{open, open_with_flags};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_plane::cli::Flags;
 use control_plane::config::StoreKind;
 use control_plane::{Config, MemoryStore};
 use rigor_model::{Constants, Faults};
@@ -32,9 +33,26 @@ pub fn open(
     seed: u64,
     faults: &Faults,
 ) -> Result<Box<dyn World>, Infra> {
+    open_with_flags(constants, boards, seed, faults, &[])
+}
+
+/// Opens a trial whose control plane has flags besides the rig's own, read as the program reads them.
+///
+/// # Errors
+/// A flag is unknown or has a value that cannot be; and see [`open`].
+pub fn open_with_flags(
+    constants: &Constants,
+    boards: &[BoardSpec],
+    seed: u64,
+    faults: &Faults,
+    flags: &[String],
+) -> Result<Box<dyn World>, Infra> {
     let time = Time::default();
-    let launch =
-        RealLaunch { config: server_config(constants, boards), store: Arc::new(MemoryStore::new()), seed };
+    let launch = RealLaunch {
+        config: server_config(constants, boards, flags)?,
+        store: Arc::new(MemoryStore::new()),
+        seed,
+    };
     let server = Server::new(Box::new(launch), time.clone());
     let mut specs: Vec<&BoardSpec> = boards.iter().collect();
     specs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -52,13 +70,19 @@ pub fn open(
     Ok(Box::new(Simulated::start(simulation, generator(seed, "control-plane"))?))
 }
 
-fn server_config(constants: &Constants, boards: &[BoardSpec]) -> Config {
+fn server_config(constants: &Constants, boards: &[BoardSpec], flags: &[String]) -> Result<Config, Infra> {
+    let asked = Flags::of_server(flags).map_err(|problem| {
+        Infra::lasting(
+            format!("the control plane does not take the scenario's flags: {problem}"),
+            "correct spec.controlPlane.flags; control-plane --help lists what there is",
+        )
+    })?;
     let mut tokens = format!("{},rigor-admin,rigor-admin,\"system:masters\"\n", Tokens.admin());
     for board in boards {
         let (token, user) = (Tokens.board(&board.name), format!("system:node:{}", board.name));
         tokens.push_str(&format!("{token},{user},{user},\"system:nodes\"\n"));
     }
-    Config {
+    Ok(Config {
         store: StoreKind::Memory,
         plain_http: true,
         token_auth_text: Some(tokens),
@@ -67,8 +91,8 @@ fn server_config(constants: &Constants, boards: &[BoardSpec]) -> Config {
         not_ready_timeout: constants.no_execute_delay,
         eviction_timeout: constants.toleration_seconds,
         controller_period: constants.controller_period,
-        ..Config::default()
-    }
+        ..asked
+    })
 }
 
 /// The kubelet core with a board's configuration in its flash.

@@ -17,14 +17,14 @@ use crate::mistake::{Mistake, Mistakes, place};
 use crate::pattern;
 use crate::reader::{Fields, Reader};
 use crate::shape::{Field, FieldType, Shape};
-use crate::step::{Context, Files, RawStep, Scope, Section, Step, survey, unroll};
+use crate::step::{Context, Files, Scope, Section, Step, Unrolled, survey};
 use crate::verbs::step_schema;
 use crate::yaml::{self, Kind, Node};
 
 use head::read_head;
 pub(crate) use head::read_name;
 pub(crate) use parts::{read_capabilities, read_constants};
-use parts::{read_rig, read_rows};
+use parts::{read_flags, read_rig, read_rows};
 
 /// The apiVersion of every file that people write.
 pub const API_VERSION: &str = "rigor.dev/v1alpha1";
@@ -52,6 +52,8 @@ pub struct Scenario {
     pub needs: BTreeSet<Capability>,
     /// Constants that it wants otherwise.
     pub constants: BTreeMap<Constant, Duration>,
+    /// Flags that it wants the control plane to be started with, besides the rig's own: `--NAME=VALUE`.
+    pub flags: Vec<String>,
     /// Only expectations, over a history recorded elsewhere.
     pub observe: bool,
     /// Where a board's letter stands as it is in a text of the API, with the line: it names a Node only on rigs
@@ -131,6 +133,11 @@ static SPEC: Shape = Shape::new(
             "Constants that it wants otherwise; all others come from the rig.",
         ),
         Field::optional(
+            "controlPlane",
+            FieldType::Shape(&CONTROL_PLANE),
+            "How the control plane is to be started.",
+        ),
+        Field::optional(
             "observe",
             FieldType::Flag,
             "true: only expectations, over a history recorded elsewhere.",
@@ -139,6 +146,17 @@ static SPEC: Shape = Shape::new(
         Field::required("steps", FieldType::Steps, "The steps."),
         Field::optional("cleanup", FieldType::Steps, "Always run; never changes the verdict."),
     ],
+);
+
+static CONTROL_PLANE: Shape = Shape::new(
+    "controlPlane",
+    "How the control plane is to be started.",
+    &[Field::required(
+        "flags",
+        FieldType::List(&FieldType::Text),
+        "Flags besides those of the rig, as --NAME=VALUE or --NAME.",
+    )
+    .such_as("[--default-scheduler-profile=upstream]")],
 );
 
 static RIG: Shape = Shape::new(
@@ -232,9 +250,14 @@ impl Scenario {
         let mut schema = SCENARIO.schema();
         schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
         schema["title"] = json!("rigor scenario");
-        schema["definitions"] = json!({"step": step_schema(), "pattern": pattern::schema()});
+        schema["definitions"] = definitions();
         schema
     }
+}
+
+/// What schemas of files with steps refer to.
+pub(crate) fn definitions() -> Value {
+    json!({"step": step_schema(), "pattern": pattern::schema()})
 }
 
 fn read_scenarios(
@@ -255,11 +278,13 @@ fn read_scenarios(
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
     let mut scenarios = Vec::new();
     for (case, values) in rows {
+        let flags = read_flags(reader, fields.get("controlPlane"), &values);
         let Planned { plan, bare_board, own_kinds, heeded } =
             read_plan(reader, &fields, &boards, observe, &values, files);
         let Some(head) = &head else { continue };
         let mut needs = stated.clone();
         plan.iter().for_each(|step| imply(&step.action, &mut needs));
+        needs.extend((!flags.is_empty()).then_some(Capability::ControlPlaneFlags));
         scenarios.push(Scenario {
             file: file.to_owned(),
             name: head.name.clone(),
@@ -271,6 +296,7 @@ fn read_scenarios(
             boards: boards.clone(),
             needs,
             constants: constants.clone(),
+            flags: flags.clone(),
             observe,
             bare_board,
             own_kinds,
@@ -319,10 +345,10 @@ fn read_plan(
     values: &BTreeMap<String, Value>,
     files: &Files<'_>,
 ) -> Planned {
-    let mut row: Vec<RawStep> = Vec::new();
+    let mut row = Unrolled::new(files, false);
     for section in [Section::Setup, Section::Steps, Section::Cleanup] {
         if let Some(list) = fields.get(section.name()) {
-            unroll(reader, section, list, "", values, &mut row);
+            row.list(reader, section, list, "", values, None);
         }
     }
     if let Some(steps) = fields.get("steps")
@@ -335,10 +361,11 @@ fn read_plan(
     let mut scope = Scope { boards: boards.to_vec(), observe, ..Scope::default() };
     scope.values.extend(boards.iter().cloned());
     scope.values.insert("namespace".to_owned());
+    let row = row.steps;
     survey(&row, &mut scope);
     let bare = row.iter().find_map(|raw| bare_board(&raw.node, boards));
     let bare = bare.map(|(board, at)| (board.to_owned(), place(reader.source(), at).0));
-    let mut context = Context { reader, scope, files, section: Section::Setup };
+    let mut context = Context { reader, scope, files, section: Section::Setup, base: None };
     let plan = row.iter().filter_map(|raw| context.step(raw)).collect();
     let own_kinds = context.scope.own_kinds.into_values().collect();
     Planned { plan, bare_board: bare, own_kinds, heeded: context.scope.heeded }

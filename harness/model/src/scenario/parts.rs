@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Head, RIG};
+use super::{CONTROL_PLANE, Head, RIG};
 use crate::capability::Capability;
 use crate::constants::Constant;
 use crate::mistake::suggestion;
@@ -80,6 +80,27 @@ pub(super) fn read_rows(
         rows.push((Some(entry.key.clone()), values));
     }
     rows
+}
+
+/// Flags of the control plane. What stands in a table's row is filled in.
+pub(super) fn read_flags(
+    reader: &mut Reader<'_>,
+    node: Option<&Node>,
+    values: &BTreeMap<String, Value>,
+) -> Vec<String> {
+    let Some(node) = node.map(|node| node.with_values(values)) else { return Vec::new() };
+    let Some(fields) = reader.open(&node, &CONTROL_PLANE) else { return Vec::new() };
+    let items = fields.get("flags").map_or(&[][..], |node| reader.list(node));
+    let mut flags = Vec::new();
+    for item in items {
+        let Some(flag) = reader.text(item) else { continue };
+        if !flag.starts_with("--") || flag.len() < 3 || flag.contains(char::is_whitespace) {
+            let message = format!("`{flag}` is no flag with its value");
+            reader.wrong(&item.span, message, "write --NAME=VALUE or --NAME, each an item of its own");
+        }
+        flags.push(flag);
+    }
+    flags
 }
 
 pub(super) fn read_rig(reader: &mut Reader<'_>, node: Option<&Node>) -> (Vec<String>, BTreeSet<Capability>) {

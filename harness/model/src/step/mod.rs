@@ -5,10 +5,12 @@ mod unroll;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::cel::Cel;
 use crate::expect::read::is_reserved;
 use crate::expr::{Expr, Instant, Length};
+use crate::fragment::{Origin, beside};
 use crate::kinds::ObjectKind;
 use crate::mistake::{Mistake, nearest, place, suggestion};
 use crate::reader::Reader;
@@ -16,7 +18,7 @@ use crate::template;
 use crate::verbs::{Action, Class, Verb};
 use crate::yaml::{self, Entry, Kind, Node};
 
-pub(crate) use unroll::{survey, unroll};
+pub(crate) use unroll::{Unrolled, survey};
 
 /// The part of a scenario a step stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +49,9 @@ pub struct Step {
     pub section: Section,
     /// Its place among the steps, for people: `3`, or `4.2.1` for round 2 of the repeat at 4.
     pub number: String,
-    /// The line of the file, from 1.
+    /// The fragment it stands in, if it is not the scenario's own.
+    pub fragment: Option<String>,
+    /// The line of its file, from 1.
     pub line: usize,
     /// The step as it is written, on one line.
     pub sentence: String,
@@ -87,6 +91,8 @@ pub(crate) struct Context<'r, 's> {
     pub scope: Scope,
     pub files: &'r Files<'r>,
     pub section: Section,
+    /// The fragment in which what is read stands: the files it names are beside that.
+    pub base: Option<String>,
 }
 
 /// A step before it is read.
@@ -94,6 +100,8 @@ pub(crate) struct RawStep {
     pub section: Section,
     pub number: String,
     pub node: Node,
+    /// The fragment that it comes from; places in `node` are places in that.
+    pub origin: Option<Rc<Origin>>,
 }
 
 /// Whether a text can name a step or a value.
@@ -105,7 +113,19 @@ impl<'s> Context<'_, 's> {
     /// Reads a step and then lets later steps refer to it.
     pub fn step(&mut self, raw: &RawStep) -> Option<Step> {
         self.section = raw.section;
-        self.read_step(&raw.node, &raw.number)
+        let Some(origin) = &raw.origin else { return self.read_step(&raw.node, &raw.number) };
+        let mut reader = Reader::new(&origin.source);
+        let mut inner = Context {
+            reader: &mut reader,
+            scope: std::mem::take(&mut self.scope),
+            files: self.files,
+            section: raw.section,
+            base: Some(origin.file.clone()),
+        };
+        let step = inner.read_step(&raw.node, &raw.number);
+        self.scope = inner.scope;
+        self.reader.mistakes.extend(reader.mistakes.into_iter().filter_map(|mistake| origin.told(mistake)));
+        step
     }
 
     fn read_step(&mut self, node: &Node, number: &str) -> Option<Step> {
@@ -186,6 +206,7 @@ impl<'s> Context<'_, 's> {
         Some(Step {
             section: self.section,
             number: number.to_owned(),
+            fragment: self.base.clone(),
             line: place(self.reader.source(), node.span.start).0,
             sentence: sentence(self.reader.source(), &node.span),
             name,
@@ -361,13 +382,14 @@ impl<'s> Context<'_, 's> {
 
     /// The documents of a file that a step names. Mistakes in it are reported at the step.
     pub fn documents(&mut self, node: &Node, name: &str) -> Option<Vec<Node>> {
-        let source = match (self.files)(name) {
+        let name = beside(self.base.as_deref(), name);
+        let source = match (self.files)(&name) {
             Ok(source) => source,
             Err(error) => {
                 self.reader.wrong(
                     &node.span,
                     format!("the file `{name}` cannot be read: {error}"),
-                    "paths are relative to the scenario",
+                    "paths are relative to the file they stand in",
                 );
                 return None;
             }

@@ -3,7 +3,7 @@
 use super::{Trouble, Where, say, tell};
 use crate::exit::Exit;
 use crate::lint::{Files, Found, Severity, lint};
-use crate::suite::Suites;
+use crate::suite::{FragmentFile, Suites};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -99,6 +99,7 @@ fn chosen(what: &[String], place: &Where) -> Result<Files, Trouble> {
     if what.is_empty() {
         return Ok(Files {
             scenarios: suites.files()?,
+            fragments: suites.fragments()?,
             rigs: rig_files(&place.rigs()),
             limitations: Vec::new(),
         });
@@ -107,6 +108,8 @@ fn chosen(what: &[String], place: &Where) -> Result<Files, Trouble> {
     for name in what {
         if is_of_kind(name, "Rig") {
             files.rigs.push(name.into());
+        } else if let Some(fragment) = FragmentFile::at(Path::new(name)) {
+            files.fragments.push(fragment);
         } else if is_of_kind(name, "Limitations") {
             files.limitations.push(name.into());
         } else if Path::new(name).is_dir() && !rigs_in(Path::new(name)).is_empty() {

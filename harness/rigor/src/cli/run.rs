@@ -145,9 +145,7 @@ impl Run {
                     evidence: Some(folder.evidence(name)),
                     keep: self.keep || keeps(),
                 };
-                let mut report = run_trial(&trial, &|constants, boards, seed, faults| {
-                    ground.open(constants, boards, seed, faults)
-                });
+                let mut report = run_trial(&trial, &|asked| ground.open(asked));
                 limits.apply(&mut report);
                 report
             }

@@ -3,7 +3,7 @@
 use super::{Trouble, say};
 use crate::exit::Exit;
 use clap::{Args, ValueEnum};
-use rigor_model::{Limitations, Rig, Scenario};
+use rigor_model::{Fragment, Limitations, Rig, Scenario};
 
 /// Print the JSON Schema of a kind of file, for editors.
 #[derive(Debug, Args)]
@@ -19,6 +19,8 @@ enum Subject {
     Scenario,
     /// A rig: what trials run on.
     Rig,
+    /// A fragment: steps that scenarios include.
+    Fragment,
     /// Known limitations and quarantine of an implementation.
     Limitations,
 }
@@ -28,6 +30,7 @@ impl Schema {
         let schema = match self.of {
             Subject::Scenario => Scenario::schema(),
             Subject::Rig => Rig::schema(),
+            Subject::Fragment => Fragment::schema(),
             Subject::Limitations => Limitations::schema(),
         };
         say(&format!("{schema:#}"));

@@ -221,10 +221,7 @@ impl Field<'_> {
             evidence,
             keep: false,
         };
-        let open = |constants: &_, boards: &[String], seed, faults: &Faults| {
-            self.ground.open(constants, boards, seed, faults)
-        };
-        let mut report = run_trial(&trial, &open);
+        let mut report = run_trial(&trial, &|asked| self.ground.open(asked));
         self.limits.apply(&mut report);
         report
     }

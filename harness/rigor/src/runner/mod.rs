@@ -9,7 +9,7 @@ mod requests;
 mod tests;
 mod trial;
 
-pub use trial::{Open, Trial, run_trial};
+pub use trial::{Asked, Open, Trial, run_trial};
 
 /// The seed of one trial: of the run's seed and the trial's name, so that it does not depend on what else runs.
 #[must_use]

@@ -3,7 +3,7 @@
 use super::*;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::kinds::ObjectKind;
-use rigor_model::{Constants, FaultLevel, Faults, Outcome, Rig, Scenario};
+use rigor_model::{FaultLevel, Faults, Outcome, Rig, Scenario};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::world::{
     ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, World,
@@ -186,8 +186,8 @@ fn run(script: Script, keep: bool, spec: &str) -> Ran {
         evidence: Some(dir.path().join("evidence")),
         keep,
     };
-    let open = |_: &Constants, _: &[String], _: u64, faults: &Faults| -> Result<Box<dyn World>, Infra> {
-        assert_eq!(*faults, Faults::Drawn(FaultLevel::Mild));
+    let open = |asked: &Asked<'_>| -> Result<Box<dyn World>, Infra> {
+        assert_eq!(*asked.faults, Faults::Drawn(FaultLevel::Mild));
         script.note("opened");
         match script.opening.lock().unwrap().pop_front() {
             Some(error) => Err(error),

@@ -26,8 +26,23 @@ const MORE_ATTEMPTS: usize = 2;
 /// How long a `wait` waits for its instant to be known.
 const INSTANT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens a world for a trial: constants, boards, seed, faults.
-pub type Open<'a> = dyn Fn(&Constants, &[String], u64, &Faults) -> Result<Box<dyn World>, Infra> + Sync + 'a;
+/// Opens a world for a trial.
+pub type Open<'a> = dyn Fn(&Asked<'_>) -> Result<Box<dyn World>, Infra> + Sync + 'a;
+
+/// What a trial asks of a rig.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The constants in force.
+    pub constants: &'a Constants,
+    /// Names of its boards.
+    pub boards: &'a [String],
+    /// Flags of the control plane besides the rig's own.
+    pub flags: &'a [String],
+    /// The seed of everything drawn.
+    pub seed: u64,
+    /// The faults to inject.
+    pub faults: &'a Faults,
+}
 
 /// What is to be tried.
 #[derive(Debug)]
@@ -97,7 +112,13 @@ fn infra(trial: &Trial<'_>, error: &Infra) -> TrialReport {
 fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), Infra> {
     let scenario = trial.scenario;
     let constants = trial.rig.constants.overridden(&scenario.constants);
-    let mut world = open(&constants, &scenario.boards, trial.seed, &trial.faults)?;
+    let mut world = open(&Asked {
+        constants: &constants,
+        boards: &scenario.boards,
+        flags: &scenario.flags,
+        seed: trial.seed,
+        faults: &trial.faults,
+    })?;
     world.record(Fact::TrialStarted {
         scenario: scenario.name.clone(),
         rig: trial.rig.name.clone(),

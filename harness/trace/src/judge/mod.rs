@@ -383,5 +383,6 @@ impl Bench<'_, '_> {
 
 /// Where a step stands, for people: `steps 4 (line 31)`.
 fn place(step: &Step) -> String {
-    format!("{} {} (line {})", step.section.name(), step.number, step.line)
+    let file = step.fragment.as_ref().map(|file| format!("{file} "));
+    format!("{} {} ({}line {})", step.section.name(), step.number, file.unwrap_or_default(), step.line)
 }

@@ -42,7 +42,6 @@ fn request(method: &str, path: &str, status: u16, response: Value) -> Fact {
         as_user: "admin".into(),
         method: method.into(),
         path: path.into(),
-        headers: std::collections::BTreeMap::new(),
         body: None,
         status,
         response: (status != 0).then_some(response),
