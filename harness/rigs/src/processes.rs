@@ -106,7 +106,7 @@ pub fn open(
     let mut world = Processes {
         boards: Vec::new(),
         network,
-        recorder: recorder,
+        recorder,
         control_plane,
         _heartbeat: heartbeat,
         tokens,
