@@ -96,11 +96,11 @@ impl Bench<'_, '_> {
                     said(response.as_ref()),
                     told(record)
                 );
-                return self.answered_otherwise(text, method, record);
+                return self.answered_otherwise(text, method == "GET", record);
             }
             if let Some(difference) = self.answer_difference(&api.answer, *status, response.as_ref()) {
                 let text = format!("{place} was answered {status}, but {difference}{}", told(record));
-                return self.answered_otherwise(text, method, record);
+                return self.answered_otherwise(text, true, record);
             }
             for (name, pattern) in &api.answer.headers {
                 let Some(value) = headers.get(name) else {
@@ -118,11 +118,12 @@ impl Bench<'_, '_> {
         self.done(facts)
     }
 
-    /// An answer that the step does not allow. A read may rightly show what a fault did; what an act was to change is not excused.
-    fn answered_otherwise(&self, text: String, method: &str, record: &Record) -> Verdict {
+    /// An answer that the step does not allow. It may rightly show what a fault did, if it was a read or did what it was to do; an act
+    /// that was refused is not excused.
+    fn answered_otherwise(&self, text: String, done: bool, record: &Record) -> Verdict {
         let failure = Verdict::because(Outcome::Fail, text);
         let at = Interval::exactly(record.at);
-        let excuse = (method == "GET").then(|| self.excuse(at, at)).flatten();
+        let excuse = done.then(|| self.excuse(at, at)).flatten();
         Self::unless_excused(failure, excuse)
     }
 

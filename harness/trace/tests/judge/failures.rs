@@ -45,7 +45,6 @@ fn request(method: &str, path: &str, status: u16, response: Value) -> Fact {
         body: None,
         status,
         response: (status != 0).then_some(response),
-        headers: std::collections::BTreeMap::new(),
         date: None,
         error: (status == 0).then(|| "connection refused".to_owned()),
     }

@@ -191,9 +191,11 @@ fn an_exact_number_is_excused_and_a_least_number_is_not() {
 }
 
 #[test]
-fn what_a_read_shows_is_excused_and_what_a_write_is_answered_is_not() {
-    let told = |method: &str, at: u64| {
-        let step = format!("- request: {{method: {method}, path: /api/v1/nodes/a, answer: {{status: 200}}}}");
+fn what_an_answer_shows_is_excused_and_a_refusal_is_not() {
+    let told = |method: &str, at: u64, status: u16| {
+        let step = format!(
+            "- request: {{method: {method}, path: /api/v1/nodes/a, answer: {{status: 200, match: {{kind: Node}}}}}}"
+        );
         let scenario = scenario(&step);
         let mut story = Story::faulty(FaultLevel::Harsh);
         story.fault(1_000, "board:a", DARK, Phase::Begin).fault(2_000, "board:a", DARK, Phase::End);
@@ -204,8 +206,8 @@ fn what_a_read_shows_is_excused_and_what_a_write_is_answered_is_not() {
             method: method.into(),
             path: "/api/v1/nodes/a".into(),
             body: None,
-            status: 404,
-            response: None,
+            status,
+            response: Some(serde_json::json!({"kind": "Status"})),
             headers: std::collections::BTreeMap::new(),
             date: None,
             error: None,
@@ -214,9 +216,11 @@ fn what_a_read_shows_is_excused_and_what_a_write_is_answered_is_not() {
         let verdict = story.first(&scenario);
         (verdict.outcome.name(), verdict.excused.is_some())
     };
-    assert_eq!(told("GET", 20_000), ("pass", true));
-    assert_eq!(told("GET", 29_501), ("fail", false));
-    assert_eq!(told("DELETE", 20_000), ("fail", false));
+    assert_eq!(told("GET", 20_000, 404), ("pass", true));
+    assert_eq!(told("GET", 29_501, 404), ("fail", false));
+    assert_eq!(told("DELETE", 20_000, 404), ("fail", false));
+    assert_eq!(told("DELETE", 20_000, 200), ("pass", true));
+    assert_eq!(told("DELETE", 29_501, 200), ("fail", false));
 }
 
 #[test]
