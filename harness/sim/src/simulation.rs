@@ -289,6 +289,10 @@ impl Simulation {
     /// The server failed at it.
     pub(crate) fn watch(&mut self, name: &str, path: &str) -> Result<(), Fault> {
         self.observer.add(name, path);
+        if !self.server.is_up() {
+            // It is looked at when there is a server again.
+            return Ok(());
+        }
         let mut facts = Vec::new();
         let looked = self.observer.look(&mut self.server, &mut facts);
         self.record_all(facts);

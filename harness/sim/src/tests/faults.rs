@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use rigor_model::Constants;
 use rigor_model::faults::{Fault, FaultKind, FaultLevel, Faults, Schedule};
+use rigor_model::kinds::ObjectKind;
 use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::faults::{schedule, tally};
 use rigor_trace::history::{Fact, Micros, Phase};
@@ -183,6 +184,21 @@ fn the_runner_s_request_waits_for_a_server_that_a_fault_has_killed_but_not_for_e
     world.control_plane(ControlPlaneAct::Stop).unwrap();
     let answer = world.request(ApiRequest::new("GET", "/count", None));
     assert_eq!(answer.error.as_deref(), Some("connection refused"));
+}
+
+#[test]
+fn a_kind_that_the_scenario_brings_along_is_watched_once_there_is_a_server_again() {
+    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000 })]);
+    pass(&mut world, 0.5);
+    world.watch(ObjectKind::own("Copy", "v1", "configmaps", true)).unwrap();
+    pass(&mut world, 2.0);
+    let synced =
+        world.history().records().iter().filter(
+            |record| matches!(&record.fact, Fact::Synced { stream } if stream.contains("configmaps")),
+        );
+    // The observer's own stream at both starts, and the new one at the second.
+    assert_eq!(synced.count(), 3);
+    assert!(story(&world).ends_with("1 2\n"), "{}", story(&world));
 }
 
 #[test]
