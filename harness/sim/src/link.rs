@@ -261,22 +261,30 @@ impl Link {
         serial
     }
 
-    /// Those parcels that were held until one like `by` overtook them; it has arrived, and they arrive now.
-    pub(crate) fn overtaken(&mut self, by: &Parcel) -> Vec<Ticket> {
-        let (under_way, cuts) = (&self.under_way, self.cuts);
-        let is_first = |serial: u64, way: Way| {
-            under_way.range(..serial).all(|(_, it)| (it.connection, it.toward) != way)
-        };
-        let overtaken = self.held.iter().filter(|serial| {
-            under_way.get(serial).is_some_and(|it| {
-                it.toward == by.toward
-                    && it.connection != by.connection
-                    && is_first(**serial, (it.connection, it.toward))
-            })
-        });
-        let overtaken: Vec<u64> = overtaken.copied().collect();
-        self.held.retain(|serial| !overtaken.contains(serial));
-        overtaken.into_iter().map(|serial| Ticket { serial, cuts }).collect()
+    /// Those parcels that were held until one like `by` overtook them, and what waits behind them on their connections; it
+    /// has arrived, and they arrive `now`.
+    pub(crate) fn overtaken(&mut self, now: u64, by: &Parcel) -> Vec<Ticket> {
+        let mut tickets = Vec::new();
+        for serial in self.held.clone() {
+            let Some(held) = self.under_way.get(&serial) else { continue };
+            let way = (held.connection, held.toward);
+            let on_the_way = |it: &Parcel| (it.connection, it.toward) == way;
+            let is_first = self.under_way.range(..serial).all(|(_, it)| !on_the_way(it));
+            if held.toward != by.toward || held.connection == by.connection || !is_first {
+                continue;
+            }
+            self.held.remove(&serial);
+            self.repeating.remove(&serial);
+            let behind = self.under_way.range(serial..).filter(|(_, it)| on_the_way(it));
+            let mut behind = behind.map(|(serial, _)| *serial).peekable();
+            while let Some(serial) = behind.next_if(|serial| !self.repeating.contains(serial)) {
+                tickets.push(Ticket { serial, cuts: self.cuts });
+            }
+            if behind.peek().is_none() {
+                self.latest.insert(way, now);
+            }
+        }
+        tickets
     }
 
     /// Takes the parcel that arrives now; nothing when the link was cut under it or its sender gave it up.
@@ -449,7 +457,7 @@ mod tests {
         let mut order = Vec::new();
         while let Some((now, ticket)) = queue.pop(u64::MAX) {
             let Some(arrived) = link.arrive(ticket) else { continue };
-            for overtaken in link.overtaken(&arrived) {
+            for overtaken in link.overtaken(now, &arrived) {
                 queue.push(now, overtaken);
             }
             if let Carried::Bytes(bytes) = &arrived.carried {
@@ -462,7 +470,11 @@ mod tests {
         assert_eq!((of(1), of(2)), (vec![1, 2, 3, 5], vec![4, 6]), "each connection keeps its order");
         let place = |byte: u8| order.iter().position(|(_, it, _)| *it == byte).unwrap();
         assert!(place(4) < place(2), "{order:?}");
-        assert!(order[place(2)].2 < 10_000, "it was let go when it was overtaken: {order:?}");
+        for byte in 1..=6 {
+            assert!(order[place(byte)].2 < 10_000, "all go on when the held one is overtaken: {order:?}");
+        }
+        let later = link.send(20_000, parcel(1, Toward::Server, Carried::Bytes(vec![7])), None);
+        assert!(later[0].0 < 30_000, "nothing is held up any more: {later:?}");
     }
 
     #[test]

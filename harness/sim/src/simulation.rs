@@ -134,7 +134,7 @@ impl Simulation {
         match event {
             Event::Arrive(index, ticket) => {
                 let Some(parcel) = self.seats[index].link.arrive(ticket) else { return Ok(()) };
-                for overtaken in self.seats[index].link.overtaken(&parcel) {
+                for overtaken in self.seats[index].link.overtaken(now, &parcel) {
                     self.queue.push(now, Event::Arrive(index, overtaken));
                 }
                 match parcel.toward {
