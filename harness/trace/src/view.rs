@@ -165,6 +165,23 @@ impl<'a> View<'a> {
         renewals.iter().filter_map(move |place| versions.get(*place))
     }
 
+    /// The last renewal that may have been accepted by an instant.
+    pub(crate) fn last_renewal_before(&self, key: &ObjectKey, latest: Micros) -> Option<Interval> {
+        let may = |version: &&Version| self.interval(version).earliest <= latest;
+        if self.history.index().pulses_fell {
+            return self.renewals(key).rev().find(may).map(|version| self.interval(version));
+        }
+        // What had arrived by then was accepted by then; of what came later only the next few may have been, because
+        // with every version the earliest instant rises.
+        let versions = self.versions("leases", key);
+        let renewals = self.history.index().renewals.get(key).map_or(&[][..], Vec::as_slice);
+        let renewals = &renewals[..renewals.partition_point(|place| *place < versions.len())];
+        let arrived = renewals.partition_point(|place| versions[*place].at <= latest);
+        let later = renewals[arrived..].iter().map(|place| &versions[*place]).take_while(may).last();
+        let found = later.or_else(|| arrived.checked_sub(1).map(|last| &versions[renewals[last]]));
+        found.map(|version| self.interval(version))
+    }
+
     /// Records of requests that are seen, by number.
     pub(crate) fn request_numbers(&self) -> &'a [usize] {
         self.seen(&self.history.index().requests)
@@ -334,6 +351,71 @@ impl<'a> View<'a> {
             None if self.exact() => Some((wall, wall)),
             // Nothing was asked yet: the harness' own clock, taken to be within a second of the server's.
             None => Some((wall - 1_000_000, wall + 1_000_000)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rigor_model::{Constants, FaultLevel};
+    use serde_json::json;
+
+    use super::*;
+    use crate::history::Verb;
+
+    /// A history of renewals with pulses and blind spots between them, in real or in virtual time.
+    fn renewals(real: bool, happened: &[(u8, u64)]) -> History {
+        let mut history = History::new();
+        let wall = real.then(|| "2026-01-01T00:00:00Z".to_owned());
+        let (scenario, rig) = ("s".to_owned(), "r".to_owned());
+        let (constants, faults) = (Constants::default(), FaultLevel::None);
+        history.push(
+            Micros(0),
+            Fact::TrialStarted { scenario, rig, case: None, seed: 1, wall, constants, faults },
+        );
+        history.push(Micros(0), Fact::Synced { stream: "leases".into() });
+        let (mut now, mut version, mut blind) = (0, 1, false);
+        for (what, after) in happened {
+            now += after;
+            let at = Micros(now * 1000);
+            match what {
+                0..=3 => {
+                    version += 1;
+                    let verb = if blind { Verb::Listed } else { Verb::Modified };
+                    let object = json!({"metadata": {"namespace": "kube-node-lease", "name": "a",
+                        "resourceVersion": version.to_string()}, "spec": {"renewTime": format!("{}", version / 2)}});
+                    history.push(at, Fact::Object { stream: "leases".into(), verb, object });
+                }
+                4 | 5 => {
+                    let sent = Micros(now.saturating_sub(3) * 1000);
+                    history.push(at, Fact::Pulse { sent, resource_version: version });
+                }
+                6 => {
+                    blind = true;
+                    history.push(at, Fact::Gap { stream: "leases".into(), reason: "lost".into() });
+                }
+                _ => {
+                    blind = false;
+                    history.push(at, Fact::Synced { stream: "leases".into() });
+                }
+            }
+        }
+        history
+    }
+
+    proptest! {
+        /// The short way to the last renewal before an instant finds what looking at all of them does.
+        #[test]
+        fn the_last_renewal_before_an_instant_is_found(
+            real: bool, happened in proptest::collection::vec((0_u8..8, 1_u64..40), 0..60), latest in 0_u64..1500,
+        ) {
+            let history = renewals(real, &happened);
+            let view = View::new(&history, history.len(), history.last_at(), Duration::from_millis(20));
+            let (key, latest) = (("kube-node-lease".to_owned(), "a".to_owned()), Micros(latest * 1000));
+            let all = view.renewals(&key).map(|version| view.interval(version));
+            let expected = all.filter(|when| when.earliest <= latest).last();
+            prop_assert_eq!(view.last_renewal_before(&key, latest), expected);
         }
     }
 }

@@ -186,9 +186,11 @@ impl Bench<'_, '_> {
     ) -> StepState {
         if let Err(until) = self.known_of(look, edges.not_after) {
             // More than enough cannot become right again, but at least so many can be settled at once.
-            let so_far = counted(all, edges.not_before.unwrap_or(edges.from), edges.not_after);
-            if edges.not_before.is_none() && only_grows_true(count) && count.holds(so_far.0, so_far.0) {
-                return self.count_settled(all, edges, so_far);
+            if edges.not_before.is_none() && only_grows_true(count) {
+                let so_far = counted(all, edges.from, edges.not_after);
+                if count.holds(so_far.0, so_far.0) {
+                    return self.count_settled(all, edges, so_far);
+                }
             }
             return StepState::Pending { until };
         }

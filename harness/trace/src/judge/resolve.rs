@@ -153,13 +153,10 @@ impl Bench<'_, '_> {
         let before = before.map(|instant| self.resolve(instant)).transpose()?;
         let node = self.word(node)?;
         let key = (LEASE_NAMESPACE.to_owned(), self.history.node_of(&node).to_owned());
-        // The newest first: what was accepted before an instant is near the end.
-        let last = self
-            .view
-            .renewals(&key)
-            .rev()
-            .map(|version| self.view.interval(version))
-            .find(|when| before.is_none_or(|before| when.earliest <= before.latest));
+        let last = match before {
+            None => self.view.renewals(&key).next_back().map(|version| self.view.interval(version)),
+            Some(before) => self.view.last_renewal_before(&key, before.latest),
+        };
         last.ok_or_else(|| {
             Unresolved::new(format!("lastRenewal({node}) cannot be told: no renewal of its lease was seen"))
         })
