@@ -46,6 +46,7 @@ fn request(method: &str, path: &str, status: u16, response: Value) -> Fact {
         status,
         response: (status != 0).then_some(response),
         date: None,
+        headers: std::collections::BTreeMap::new(),
         error: (status == 0).then(|| "connection refused".to_owned()),
     }
 }
