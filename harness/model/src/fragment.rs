@@ -172,6 +172,11 @@ pub(crate) fn open<'n>(reader: &mut Reader<'_>, root: &'n Node) -> Option<Opened
 pub struct Fragment;
 
 impl Fragment {
+    /// What a fragment file looks like.
+    pub fn shape() -> &'static Shape {
+        &FRAGMENT
+    }
+
     /// Reads a fragment file by itself. What stands where a parameter without a default belongs is not known
     /// and passes; everything else is checked as in a scenario, whose boards may be any.
     ///

@@ -48,6 +48,8 @@ fn a_file_gets_one_layout() {
     let source = "# Whose file this is.\n# yaml-language-server: $schema=../schema/scenario.json\n\n\nkind:   Scenario # a kind\napiVersion: rigor.dev/v1alpha1\nspec:\n    # what it does\n    steps:\n    - as: outage\n      # the power goes\n      power: {do: cut,   board: 'a'}   # at once\n\n\n    # wait for it\n    - wait:\n        1s   # long enough\n    -   expect:\n          within: 5s\n          match: { status: {phase: Running} , spec: {b: '\"', a: [1,2 , {x: 3}]}}\n          of:\n             name: p\n             kind: Pod\n          # the end of the expectation\n    - kubectl:\n        stdin: |\n            first\n              second\n        args: [get, pods]\n    # the last step\n    rig: {boards: 1}\nmetadata: {profile: kube32, requirements: [NODE-03], name: tale}\n# the end\n\n\n";
     insta::assert_snapshot!(formatted(source));
     assert_eq!(formatted(&formatted(source)), formatted(source));
+    let fragment = "kind: Fragment\napiVersion: rigor.dev/v1alpha1\nspec: {steps: [{as: x, wait: 1s}]}\n";
+    assert!(formatted(fragment).ends_with("kind: Fragment\nspec: {steps: [{wait: 1s, as: x}]}\n"));
     assert_eq!(formatted(&source.replace('\n', "\r\n")), formatted(source));
 }
 

@@ -161,7 +161,7 @@ fn the_schemas_are_those_that_ship() {
         let (exit, stdout, _) = bench.rigor(&arguments);
         assert_eq!((exit, stdout), (0, shipped(file)), "{arguments:?}");
     }
-    bench.refused(&["schema", "pod"], 2, &["possible values: scenario, rig, limitations"]);
+    bench.refused(&["schema", "pod"], 2, &["possible values: scenario, rig, fragment, limitations"]);
 }
 
 #[test]

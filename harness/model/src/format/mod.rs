@@ -11,6 +11,7 @@ mod take;
 
 use serde_json::Value;
 
+use crate::fragment::Fragment;
 use crate::mistake::{Mistake, Mistakes};
 use crate::rig::Rig;
 use crate::scenario::Scenario;
@@ -54,7 +55,7 @@ fn written(source: &str, root: &Node) -> Result<String, Mistake> {
 /// What a file is said to be by its `kind`.
 fn shape_of(root: &Node) -> Option<&'static Shape> {
     let kind = root.get("kind").and_then(Node::as_text)?;
-    [("Scenario", Scenario::shape()), ("Rig", Rig::shape())]
+    [("Scenario", Scenario::shape()), ("Fragment", Fragment::shape()), ("Rig", Rig::shape())]
         .into_iter()
         .find(|(name, _)| *name == kind)
         .map(|(_, shape)| shape)
