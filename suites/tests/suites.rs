@@ -6,7 +6,7 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rigor::filter::Filter;
-use rigor::ground::{Ground, find_rig};
+use rigor::ground::{Ground, asked, find_rig};
 use rigor::limits::{self, Limits};
 use rigor::plan::{Planned, plan};
 use rigor::report::{Folder, RunReport, TrialReport};
@@ -46,7 +46,7 @@ fn trials(arguments: &Arguments) -> Result<Vec<Trial>, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let suites = Suites::new(root);
     let rig = std::env::var("RIGOR_RIG").unwrap_or_else(|_| "sim".to_owned());
-    let rig = find_rig(&rig, &root.join("../rigs"))?;
+    let rig = asked(find_rig(&rig, &root.join("../rigs"))?).map_err(|error| error.whole())?;
     let catalogue = suites.catalogue()?;
     let known = match &rig.limitations {
         Some(file) => limits::load(Path::new(file), &suites, &catalogue)?,

@@ -206,6 +206,9 @@ pub struct RigReport {
     /// SHA-256 of the firmware image, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware_sha256: Option<String>,
+    /// What a control plane that was there already says of its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<String>,
 }
 
 /// What came of a trial.

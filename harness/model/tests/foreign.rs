@@ -102,6 +102,12 @@ fn a_scenario_that_would_touch_what_is_not_its_own_is_not_taken() {
             ),
             "line 7 writes `a` for a Node's name, which is another one here: write ${a}",
         ),
+        (
+            format!(
+                "{board}    - delete: {{kind: Node, name: \"${{a}}\", user: \"board:a\", answer: {{status: 403}}}}\n"
+            ),
+            "line 7 writes a DELETE of the Node of board a, outside the trial's namespace and nodes: only with exclusive-cluster",
+        ),
         (format!("  constants: {{leaseDuration: 4s}}\n{none}    - wait: 1s\n"), "taken"),
         (format!("  constants: {{tolerationSeconds: 300s}}\n{none}    - wait: 1s\n"), "taken"),
         (

@@ -3,6 +3,7 @@
 use crate::runner::Asked;
 use rigor_model::report::RigReport;
 use rigor_model::{Mistakes, Rig, RigKind};
+use rigor_rigs::external::Cluster;
 use rigor_rigs::{Bench, BoardSpec, Infra, World, processes};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,25 @@ pub fn find_rig(name: &str, rigs: &Path) -> Result<Rig, RigError> {
     // What it names lies beside it.
     let beside = |name: &String| path.parent().unwrap_or(Path::new("")).join(name).display().to_string();
     rig.limitations = rig.limitations.as_ref().map(beside);
+    if let Some(external) = &mut rig.external {
+        let home = |name: &&mut String| !name.starts_with("~/");
+        for name in external.kubeconfig.iter_mut().chain(external.tokens.values_mut()).filter(home) {
+            *name = beside(name);
+        }
+    }
     Ok(rig)
+}
+
+/// The rig with everything that its file leaves to be asked for: constants and capabilities of a cluster that is
+/// there already. Reads and dry runs only.
+///
+/// # Errors
+/// The cluster cannot be asked, or is not what the file says.
+pub fn asked(rig: Rig) -> Result<Rig, Infra> {
+    match rig.kind {
+        RigKind::Sim | RigKind::Host | RigKind::Qemu => Ok(rig),
+        RigKind::External => Ok(Cluster::connect(&rig)?.rig().clone()),
+    }
 }
 
 fn known(rigs: &Path) -> String {
@@ -75,6 +94,7 @@ enum Kind {
     #[cfg(feature = "sim")]
     Sim,
     Bench(Bench),
+    Cluster(Cluster),
 }
 
 impl Ground {
@@ -87,16 +107,28 @@ impl Ground {
             RigKind::Sim => simulated()?,
             RigKind::Host | RigKind::Qemu => Kind::Bench(Bench::find(&rig)?),
             RigKind::External => {
-                return Err(Infra::lasting(
-                    "control planes that are there already cannot be used yet",
-                    "use a rig of kind sim, host or qemu",
-                ));
+                let cluster = Cluster::connect(&rig)?;
+                return Ok(Self { rig: cluster.rig().clone(), kind: Kind::Cluster(cluster) });
             }
         };
         Ok(Self { rig, kind })
     }
 
-    /// The rig.
+    /// Takes away what killed runs left on a cluster that is there already; what that was.
+    ///
+    /// # Errors
+    /// The rig is of another kind, the cluster does not become free, or something cannot be removed.
+    pub fn clean(&self) -> Result<Vec<String>, Infra> {
+        match &self.kind {
+            Kind::Cluster(cluster) => cluster.clean(),
+            #[cfg(feature = "sim")]
+            Kind::Sim => Ok(Vec::new()),
+            // Their directories are removed by the next trial, whatever its rig.
+            Kind::Bench(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The rig; what its file leaves to be asked for has been.
     #[must_use]
     pub fn rig(&self) -> &Rig {
         &self.rig
@@ -115,7 +147,9 @@ impl Ground {
                 machine: self.rig.machine.clone(),
                 emulator: None,
                 firmware_sha256: None,
+                control_plane: None,
             }),
+            Kind::Cluster(cluster) => Ok(cluster.describe()),
             Kind::Bench(bench) => bench.describe(&self.rig),
         }
     }
@@ -134,13 +168,21 @@ impl Ground {
         match &self.kind {
             #[cfg(feature = "sim")]
             Kind::Sim => rigor_sim::open_with_flags(constants, &boards, seed, faults, flags),
-            Kind::Bench(_) if !faults.level().is_none() => Err(Infra::lasting(
+            Kind::Bench(_) | Kind::Cluster(_) if !faults.level().is_none() => Err(Infra::lasting(
                 format!("rig {} cannot inject faults: nothing of it is simulated", self.rig.name),
                 "run with a rig of kind sim, or without faults",
             )),
             Kind::Bench(bench) => {
                 let bench = Bench { flags: flags.to_vec(), ..bench.clone() };
                 processes::open(&bench, constants, &boards, seed)
+            }
+            Kind::Cluster(_) if !flags.is_empty() => Err(Infra::lasting(
+                "the scenario wants its control plane started with flags of its own, and this one is running already",
+                "use a rig that starts its control plane",
+            )),
+            Kind::Cluster(cluster) => {
+                let letters: Vec<String> = boards.iter().map(|board| board.name.clone()).collect();
+                cluster.open(constants, &letters)
             }
         }
     }
@@ -207,7 +249,8 @@ mod tests {
         let error = find_rig("qemo", &rigs()).unwrap_err().to_string();
         assert!(error.starts_with("there is no rig `qemo`: no file "), "{error}");
         assert!(
-            error.ends_with("known are host, qemu, qemu-short, sim, or give the path of a rig file"),
+            error
+                .ends_with("known are external, host, qemu, qemu-short, sim, or give the path of a rig file"),
             "{error}"
         );
         let error = find_rig("sim", Path::new("/nowhere")).unwrap_err().to_string();

@@ -190,6 +190,7 @@ mod tests {
                 machine: "qemu-virt".to_owned(),
                 emulator: None,
                 firmware_sha256: None,
+                control_plane: None,
             },
             constants: Constants::default(),
             seed: 1,

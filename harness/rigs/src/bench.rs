@@ -75,6 +75,7 @@ impl Bench {
             machine: rig.machine.clone(),
             emulator,
             firmware_sha256,
+            control_plane: None,
         })
     }
 }

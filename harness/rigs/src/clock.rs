@@ -53,6 +53,14 @@ impl Clock {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 
+    /// Wall time now, as Kubernetes writes it into leases.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+    pub fn stamp(&self) -> String {
+        let now = jiff::Timestamp::try_from(SystemTime::now()).unwrap_or_default();
+        now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+    }
+
     /// Blocks the calling thread.
     #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub fn sleep(length: Duration) {

@@ -55,7 +55,7 @@ impl Tokens {
     }
 }
 
-fn token() -> Result<String, Infra> {
+pub(crate) fn token() -> Result<String, Infra> {
     use std::io::Read;
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")

@@ -1,15 +1,17 @@
 //! Rigs of real processes and emulators: power, links, consoles, and the recorder of what happens.
 //!
 //! `world` is the seam that the runner drives and every rig implements; `processes` implements it for rigs whose
-//! control plane and boards are child processes. A failure here is an [`Infra`], never a conformance failure.
+//! control plane and boards are child processes, `external` for a control plane that is there already. A failure here is an [`Infra`], never a conformance failure.
 
 pub mod bench;
 pub mod binaries;
 mod board;
 pub mod clock;
 mod control_plane;
+pub mod external;
 mod heartbeat;
 mod host;
+mod http;
 mod kubectl;
 pub mod kubelet_config;
 mod ledger;

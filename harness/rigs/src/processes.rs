@@ -10,20 +10,22 @@ use crate::clock::Clock;
 use crate::control_plane::{ControlPlane, Tokens};
 use crate::heartbeat::Heartbeat;
 use crate::host::HostMachine;
+use crate::http;
 use crate::kubectl;
 use crate::kubelet_config::{MachineName, kubelet_config};
 use crate::ledger::{Ledger, Noted};
 use crate::network::{Network, Seat};
 use crate::place::Place;
 use crate::qemu::QemuMachine;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Source};
 use crate::relay::Relay;
+use crate::streams;
 use crate::world::{
     ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
     World,
 };
 use futures_util::future::join_all;
-use reqwest::{Client, ClientBuilder};
+use reqwest::Client;
 use rigor_model::Constants;
 use rigor_model::kinds::ObjectKind;
 use rigor_trace::{Fact, History, Micros};
@@ -80,19 +82,20 @@ pub fn open(
         .enable_all()
         .build()
         .map_err(|error| Infra::transient(format!("no runtime: {error}")))?;
-    let build = |builder: ClientBuilder| {
-        builder.no_proxy().build().map_err(|error| Infra::transient(format!("no HTTP client: {error}")))
-    };
     // A connection kept from before a restart of the control plane would fail the scenario's next request.
-    let client = build(Client::builder().pool_max_idle_per_host(0))?;
-    let watching = build(Client::builder())?;
+    let client = http::client(http::plain()?, |builder| builder.pool_max_idle_per_host(0))?;
+    let watching = http::client(http::plain()?, |builder| builder)?;
     let tokens = Tokens::draw(specs)?;
     let heartbeat = Heartbeat::start(ledger.clone())
         .map_err(|error| Infra::transient(format!("no heartbeat thread: {error}")))?;
     let control_plane = ControlPlane::start(bench, &place, &tokens, constants, ledger.clone())?;
     ledger.note(Fact::ControlPlaneReady {});
     let base = format!("http://{}", control_plane.address());
-    let recorder = Recorder::start(runtime.handle(), watching, &base, &tokens.admin, ledger.clone());
+    let recorder = Recorder::start(
+        runtime.handle(),
+        Source::local(watching, &base, &tokens.admin, ledger.clone())?,
+        &streams::everywhere(),
+    );
     if !recorder.wait_synced(runtime.handle(), SYNC_LIMIT) {
         return Err(Infra::transient(format!(
             "the control plane at {base} did not answer the recorder's lists; its last line: {}",
@@ -223,47 +226,11 @@ impl Processes {
             Identity::Token(token) => Some(token.clone()),
         }
     }
-
-    async fn exchange(client: Client, url: String, token: Option<String>, request: &ApiRequest) -> ApiAnswer {
-        let failed = |error: String| ApiAnswer { error: Some(error), ..ApiAnswer::default() };
-        let Ok(method) = reqwest::Method::from_bytes(request.method.as_bytes()) else {
-            return failed(format!("`{}` is no HTTP method", request.method));
-        };
-        let mut builder = client.request(method, url).timeout(request.timeout.as_duration());
-        if let Some(token) = token {
-            builder = builder.bearer_auth(token);
-        }
-        if request.body.is_some() && !request.headers.contains_key("content-type") {
-            builder = builder.header("content-type", "application/json");
-        }
-        for (name, value) in &request.headers {
-            builder = builder.header(name, value);
-        }
-        if let Some(body) = &request.body {
-            builder = builder.body(body.clone());
-        }
-        let response = match builder.send().await {
-            Ok(response) => response,
-            Err(error) => return failed(error.to_string()),
-        };
-        let status = response.status().as_u16();
-        let headers = response
-            .headers()
-            .iter()
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-            .collect();
-        match response.text().await {
-            Ok(text) => {
-                ApiAnswer { status, headers, body: serde_json::from_str(&text).ok(), text, error: None }
-            }
-            Err(error) => failed(error.to_string()),
-        }
-    }
 }
 
 impl World for Processes {
     fn watch(&mut self, kind: &ObjectKind) -> Result<(), Infra> {
-        self.recorder.add(self.runtime.handle(), kind.stream, &kind.collection_path(None));
+        self.recorder.add(self.runtime.handle(), streams::of_kind(kind, None));
         if self.recorder.wait_synced(self.runtime.handle(), SYNC_LIMIT) {
             return Ok(());
         }
@@ -303,13 +270,15 @@ impl World for Processes {
         let exchanges: Vec<_> = (self.sent..)
             .zip(&requests)
             .map(|(id, request)| {
-                let url = format!("http://{}{}", self.control_plane.address(), request.path);
-                let exchange =
-                    Self::exchange(self.client.clone(), url, self.token(&request.identity), request);
-                let ledger = self.ledger.clone();
+                let base = format!("http://{}", self.control_plane.address());
+                let proof = self.token(&request.identity).map(|token| http::bearer(&token)).transpose();
+                let (client, ledger) = (self.client.clone(), self.ledger.clone());
                 async move {
                     let sent = ledger.now();
-                    let answer = exchange.await;
+                    let answer = match proof {
+                        Ok(proof) => http::exchange(&client, &base, proof.unwrap_or_default(), request).await,
+                        Err(error) => ApiAnswer { error: Some(error), ..ApiAnswer::default() },
+                    };
                     ledger.note(request_fact(id, sent, request, &answer));
                     answer
                 }

@@ -2,7 +2,7 @@
 
 use super::{ProfileName, Trouble, Where, filter_of, say};
 use crate::exit::Exit;
-use crate::ground::{Ground, find_rig};
+use crate::ground::{Ground, asked, find_rig};
 use crate::plan::plan;
 use crate::suite::Suites;
 use clap::Args;
@@ -30,7 +30,7 @@ impl List {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        let rig = find_rig(&self.rig, &self.place.rigs())?;
+        let rig = asked(find_rig(&self.rig, &self.place.rigs())?)?;
         let filter = filter_of(self.filter.as_deref(), &catalogue)?;
         let (mut count, mut skipped, mut broken) = (0, 0, 0);
         for file in suites.chosen(&self.what)? {

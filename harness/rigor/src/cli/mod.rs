@@ -1,5 +1,6 @@
 //! The command line: reads flags, calls the library, says what came of it, ends with the right code.
 
+mod clean;
 mod files;
 mod fmt;
 mod judge;
@@ -53,6 +54,8 @@ enum Command {
     Schema(schema::Schema),
     /// Show a run's history as a timeline.
     Trace(trace::Trace),
+    /// Take away what killed runs left on a cluster that was there already.
+    Clean(clean::Clean),
     /// Turn a history that was recorded elsewhere into ours.
     Import(files::Import),
 }
@@ -185,6 +188,7 @@ pub fn main() -> ExitCode {
         Command::Judge(judge) => judge.run(),
         Command::Trace(trace) => trace.run(),
         Command::Schema(schema) => schema.run(),
+        Command::Clean(clean) => clean.run(),
         Command::Import(import) => import.run(),
     };
     let exit = match outcome {

@@ -5,7 +5,7 @@ use super::watch::watch;
 use super::{ProfileName, Trouble, Where, filter_of, say, tell};
 use crate::dispatch::dispatch;
 use crate::exit::Exit;
-use crate::ground::{Ground, find_rig};
+use crate::ground::{Ground, asked, find_rig};
 use crate::limits::{self, Limits};
 use crate::plan::{Planned, plan};
 use crate::report::{Folder, RunReport, TrialReport};
@@ -14,7 +14,7 @@ use crate::suite::{SuiteError, Suites};
 use crate::terminal::{Style, beginning, finished, summary};
 use clap::Args;
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Faults, Limitations, Outcome, Profile, Rig, Scenario};
+use rigor_model::{Faults, Limitations, Outcome, Profile, Rig, RigKind, Scenario};
 use rigor_rigs::clock::Clock;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ impl Run {
     pub(super) fn once(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        let rig = find_rig(&self.rig, &self.place.rigs())?;
+        let rig = asked(find_rig(&self.rig, &self.place.rigs())?)?;
         let filter = filter_of(self.filter.as_deref(), &catalogue)?;
         let mut planned = Vec::new();
         for file in suites.chosen(&self.what)? {
@@ -204,5 +204,10 @@ fn keeps() -> bool {
 
 fn workers(rig: &Rig) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    if rig.kind.virtual_time() { processors } else { processors * 2 }
+    match rig.kind {
+        RigKind::Sim => processors,
+        RigKind::Host | RigKind::Qemu => processors * 2,
+        // A cluster has one scheduler, so its trials take turns.
+        RigKind::External => 1,
+    }
 }

@@ -80,6 +80,7 @@ fn run() -> RunReport {
             machine: "qemu-virt".to_owned(),
             emulator: Some("QEMU emulator version 7.2.22".to_owned()),
             firmware_sha256: Some("ba78".to_owned()),
+            control_plane: None,
         },
         constants: Constants::default(),
         seed: 7,
