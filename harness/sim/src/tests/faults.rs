@@ -267,11 +267,12 @@ fn the_scenario_s_acts_on_power_go_before_faults() {
     pass(&mut world, 6.0);
     assert_eq!(story(&world).matches("up\n").count(), 2);
     // A board that is halted or cut loses nothing more.
-    let every: Vec<_> = (2..50).map(|nth| ("board:a", nth, FaultKind::PowerCut { dark: 1_000 })).collect();
+    let every: Vec<_> = (6..50).map(|nth| ("board:a", nth, FaultKind::PowerCut { dark: 1_000 })).collect();
     for act in [PowerAct::Cut, PowerAct::Hang] {
-        let mut world = struck("/count", &every);
+        let mut world = struck("/watch", &every);
+        pass(&mut world, 0.5);
         world.power("a", act).unwrap();
-        pass(&mut world, 5.0);
+        pass(&mut world, 30.0);
         assert_eq!(told(&world), "0.0 the server serves\n", "{act:?}");
     }
 }
