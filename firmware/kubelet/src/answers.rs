@@ -152,6 +152,9 @@ impl Kubelet {
         if !head.keep_alive {
             self.requests.down(self.millis, false, &mut self.outputs);
         }
+        if !flight.is_renewal() {
+            self.pushed_aside = 0;
+        }
         let status = head.status;
         let good = (200..300).contains(&status);
         match &flight.intent {
@@ -225,11 +228,14 @@ impl Kubelet {
 
     fn reported(&mut self, mut flight: Flight, status: u16) {
         let intent = core::mem::replace(&mut flight.intent, Intent::ReadNode);
-        let Intent::NodeStatus { figures, view } = intent else { return };
+        let Intent::NodeStatus { figures, mut view } = intent else { return };
         match status {
             200..=299 => {
+                // What the answer says of the version is what the next report is made for.
+                view.version = flight.object().metadata.resource_version;
                 self.node.view = Some(view);
                 self.node.retry.worked();
+                self.node.contested = false;
                 self.node.reported = Some(figures);
                 self.node.reported_at = self.millis;
                 self.node.full = false;
@@ -244,6 +250,8 @@ impl Kubelet {
                 }
             }
             404 => self.node_gone(),
+            // Someone else wrote meanwhile: the node is read, and reported again at once.
+            409 if !self.node.contested => self.node.contested = true,
             _ => self.node_failed(&flight, status, "status not taken"),
         }
     }
@@ -341,8 +349,9 @@ impl Kubelet {
         match (status, sent) {
             (200..=299, None) => {
                 pod.posting.make_sure();
-                if let Some(seen) = seen() {
-                    self.see_pod(&seen, false);
+                match seen() {
+                    Some(seen) => self.see_pod(&seen, false),
+                    None => pod.posting.lose_version(),
                 }
             }
             (200..=299, Some(sent)) => {
@@ -356,6 +365,7 @@ impl Kubelet {
                 // The scheduler counts a pod twice until a report covers its last change (SCHED-25).
                 self.report_soon();
             }
+            (409, Some(_)) if pod.posting.failures == 0 => pod.posting.refuse_as_stale(millis),
             // Moved elsewhere (KLET-08), or gone, or another pod by now.
             (403 | 404, _) => self.drop_copy(&uid, &format!("its status was refused: {status}")),
             (_, sent) => {
@@ -364,7 +374,7 @@ impl Kubelet {
                 let wait = (500u64 << failures.min(10)).min(LONGEST_RETRY);
                 pod.posting.lose(sent, millis + self.random.jitter(wait, 20));
                 let name = pod.full_name();
-                if failures == 0 {
+                if failures <= 1 {
                     self.log_refusal(&flight, status, &format!("pod {name} status not taken"));
                 }
                 if status == 409 {

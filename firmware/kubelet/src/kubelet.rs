@@ -76,6 +76,8 @@ pub(crate) struct NodeDuty {
     /// The next report carries everything.
     pub(crate) full: bool,
     pub(crate) reported: Option<Figures>,
+    /// The last report was refused because someone else had written meanwhile.
+    pub(crate) contested: bool,
     pub(crate) said_ready: bool,
 }
 
@@ -122,6 +124,8 @@ pub struct Kubelet {
     pub(crate) requests: Link,
     pub(crate) watch: Link,
     pub(crate) flight: Option<Flight>,
+    /// How many requests in a row were pushed aside by a renewal.
+    pub(crate) pushed_aside: u8,
     /// The server does not answer, since this instant.
     pub(crate) out_of_contact: Option<u64>,
     /// Some answer came since boot.
@@ -156,6 +160,7 @@ impl Kubelet {
             requests: Link::new(ConnId::REQUESTS, longest_wait),
             watch: Link::new(ConnId::WATCH, longest_wait),
             flight: None,
+            pushed_aside: 0,
             out_of_contact: None,
             heard: false,
             node: NodeDuty {
@@ -167,6 +172,7 @@ impl Kubelet {
                 reported_at: 0,
                 full: true,
                 reported: None,
+                contested: false,
                 said_ready: false,
             },
             lease: LeaseDuty { due: 0, create: true, failures: 0, taken_at: None, standing: Standing::Sound },
@@ -299,6 +305,7 @@ impl Kubelet {
             self.lose_requests(false, reason);
         } else if self.renewal_preempts_at() <= self.millis {
             // A renewal waits for nobody: the slow request is made again afterwards.
+            self.pushed_aside = self.pushed_aside.saturating_add(1);
             self.abandon_flight();
             self.requests.down(self.millis, false, &mut self.outputs);
         }
@@ -312,7 +319,11 @@ impl Kubelet {
 
     /// When a renewal that is due pushes the request aside that is on its way; in milliseconds.
     fn renewal_preempts_at(&self) -> u64 {
-        let patience = u64::from(self.config.lease.renew_millis / 10).max(300);
+        // Where every answer takes its time, nothing but renewals would ever come through: then they wait longer, as the
+        // lease allows.
+        let patience = u64::from(self.config.lease.renew_millis / 10).max(300) << self.pushed_aside.min(6);
+        let longest = u64::from(self.config.lease.duration_seconds) * 1000 / 4;
+        let patience = patience.min(longest.max(300));
         match &self.flight {
             Some(flight) if self.heard && !flight.is_renewal() => self.lease.due.max(flight.sent + patience),
             Some(_) | None => u64::MAX,

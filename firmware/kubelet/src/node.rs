@@ -34,9 +34,12 @@ pub(crate) struct Figures {
 /// The conditions of the node, in the order they are written.
 const CONDITIONS: [&str; 4] = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"];
 
-/// What the API shows of the conditions: status and lastTransitionTime of each type.
+/// What the API shows of the node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
+    /// The resourceVersion; empty where it is not known.
+    pub(crate) version: String,
+    /// Status and lastTransitionTime of each type of condition.
     conditions: BTreeMap<String, (String, String)>,
 }
 
@@ -64,9 +67,9 @@ struct NodeCondition {
 }
 
 impl NodeObject {
-    /// The conditions it shows.
+    /// What it shows.
     pub(crate) fn view(self) -> View {
-        let mut view = View::default();
+        let mut view = View { version: self.metadata.resource_version, ..View::default() };
         for condition in self.status.and_then(|status| status.conditions).unwrap_or_default() {
             let NodeCondition { kind, status, last_transition_time } = condition;
             view.conditions.insert(kind, (status, last_transition_time.unwrap_or_default()));
@@ -128,6 +131,10 @@ impl Report<'_> {
     pub(crate) fn patch(&self, view: &mut View, wall: Wall) -> String {
         let now = wall.rfc3339();
         Json::document(|j| {
+            // One that was given up may still arrive, after a later one: it is to be refused then.
+            if !view.version.is_empty() {
+                j.key("metadata").object(|j| j.field("resourceVersion", &view.version));
+            }
             j.key("status").object(|j| {
                 if self.full {
                     j.key("capacity").object(|j| self.amounts(j, true));

@@ -84,7 +84,13 @@ pub(crate) fn patch(pod: &mut PodWorker, ip: &str, wall: &str) -> Option<(String
         return None;
     }
     let body = Json::document(|j| {
-        j.key("metadata").object(|j| j.field("uid", &pod.uid));
+        j.key("metadata").object(|j| {
+            j.field("uid", &pod.uid);
+            // One that was given up may still arrive, after what was said later: it is to be refused then.
+            if pod.posting.version != 0 {
+                j.field("resourceVersion", &format!("{}", pod.posting.version));
+            }
+        });
         j.key("status").object(|j| {
             for index in (0..PARTS).filter(|i| !CONDITION_PARTS.contains(i) && fresh(*i)) {
                 j.raw(&parts[index]);

@@ -36,7 +36,7 @@ pub(crate) struct Posting {
     pub(crate) failures: u8,
     /// Not to be tried before, in milliseconds.
     not_before: u64,
-    /// The newest resourceVersion that the API has shown.
+    /// The newest resourceVersion that the API has shown, which patches are made for; 0 where it is not known.
     pub(crate) version: u64,
     /// The conditions as of that version.
     pub(crate) shown: Shown,
@@ -100,6 +100,17 @@ impl Posting {
         }
     }
 
+    /// The API shows a newer version than is known here, and which one cannot be told.
+    pub(crate) fn lose_version(&mut self) {
+        self.version = 0;
+    }
+
+    /// A patch was refused because the API shows a newer version by now: that is read first.
+    pub(crate) fn refuse_as_stale(&mut self, millis: u64) {
+        (self.unsure, self.failures) = (true, 1);
+        self.postpone(millis);
+    }
+
     /// What the API shows now has been learnt.
     pub(crate) fn make_sure(&mut self) {
         (self.unsure, self.lost) = (false, None);
@@ -155,7 +166,10 @@ impl Posting {
                 self.learn(pod);
                 self.make_sure();
             }
-            None => (self.shown, self.lost) = (said, None),
+            None => {
+                (self.shown, self.lost) = (said, None);
+                self.lose_version();
+            }
         }
         self.shown != said
     }

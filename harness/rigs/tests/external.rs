@@ -441,6 +441,15 @@ fn trials_of_two_runs_take_turns() {
             lease["spec"]["holderIdentity"].as_str().map(str::to_owned)
         });
         assert!(holder.starts_with("rigor@"), "{holder}");
+        // Four looks of whoever waits later the lock is where it was, and so is the trial that it protects.
+        let clock = Clock::start();
+        while clock.now() < Micros(2_000_000) {
+            let lease =
+                plane.get("/apis/coordination.k8s.io/v1/namespaces/rigor-lock/leases/rigor.dev-cluster");
+            assert_eq!(lease["spec"]["holderIdentity"], *holder, "the second took over");
+            assert_eq!(plane.get(&format!("/api/v1/namespaces/{first}"))["kind"], "Namespace");
+            Clock::sleep(Duration::from_millis(20));
+        }
         world.close();
         drop(one);
         let (second, trials) = second.join().unwrap();

@@ -157,7 +157,8 @@ impl Api {
         reply
     }
 
-    fn act(&mut self, request: &Request) -> (u16, Value) {
+    /// Does what a request asks for.
+    pub fn act(&mut self, request: &Request) -> (u16, Value) {
         let path = request.path.split('?').next().unwrap();
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         match (request.method.as_str(), parts.as_slice()) {
@@ -223,7 +224,7 @@ impl Api {
         if pod["spec"]["nodeName"] != self.node.as_str() {
             return failure(403);
         }
-        if pod["metadata"]["uid"] != body["metadata"]["uid"] {
+        if pod["metadata"]["uid"] != body["metadata"]["uid"] || is_stale(pod, body) {
             return failure(409);
         }
         let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
@@ -335,10 +336,19 @@ fn create(version: &mut u64, objects: &mut BTreeMap<String, Value>, body: &Value
 
 fn patch(version: &mut u64, objects: &mut BTreeMap<String, Value>, name: &str, body: &Value) -> (u16, Value) {
     let Some(object) = objects.get_mut(name) else { return failure(404) };
+    if is_stale(object, body) {
+        return failure(409);
+    }
     *version += 1;
     merge(object, body);
     object["metadata"]["resourceVersion"] = json!(version.to_string());
     (200, object.clone())
+}
+
+/// Whether a patch was made for another version.
+pub fn is_stale(object: &Value, patch: &Value) -> bool {
+    let made_for = &patch["metadata"]["resourceVersion"];
+    !made_for.is_null() && *made_for != object["metadata"]["resourceVersion"]
 }
 
 /// A merge patch; lists that have a merge key in Kubernetes are merged by it.

@@ -4,6 +4,7 @@ mod any_bytes;
 mod api;
 mod faults;
 mod hang;
+mod late;
 mod node;
 mod pods;
 mod world;

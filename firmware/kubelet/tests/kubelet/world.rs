@@ -1,5 +1,5 @@
 //! One board, one API server, and the wires between them, on a virtual clock. Every message takes a
-//! millisecond; the link can be cut and healed, the board's power switched, the server stopped.
+//! millisecond if not told otherwise; the link can be cut and healed, the board's power switched, the server stopped.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,6 @@ use kubelet::{Boot, Config, ConnId, Input, Kubelet, Now, Output, ResetReason};
 use serde_json::{Value, json};
 
 use crate::api::{Api, Reply};
-
-const LATENCY: u64 = 1;
 
 enum Delivery {
     Connected,
@@ -39,6 +37,8 @@ pub struct World {
     /// Whether watches end when the kubelet asked them to.
     pub watches_end: bool,
     pub link_up: bool,
+    /// How long a message is on its way, in milliseconds.
+    pub latency: u64,
     /// How much later than answers the watch speaks.
     pub watch_delay: u64,
     /// Heap the kubelet's own records take, in bytes.
@@ -84,6 +84,7 @@ impl World {
             server_up: true,
             watches_end: true,
             link_up: true,
+            latency: 1,
             watch_delay: 0,
             records: 0,
             power: true,
@@ -269,7 +270,7 @@ impl World {
     }
 
     fn send(&mut self, conn: usize, delivery: Delivery) {
-        self.send_later(conn, delivery, LATENCY);
+        self.send_later(conn, delivery, self.latency);
     }
 
     fn send_later(&mut self, conn: usize, delivery: Delivery, delay: u64) {
@@ -312,7 +313,7 @@ impl World {
                 while let Some(reply) = self.api.take(&mut buffer, self.now) {
                     match reply {
                         Reply::Answer { bytes, delay } => {
-                            self.send_later(conn, Delivery::ToBoard(bytes), LATENCY + delay);
+                            self.send_later(conn, Delivery::ToBoard(bytes), self.latency + delay);
                         }
                         Reply::Watch { head, from, until } => {
                             self.send(conn, Delivery::ToBoard(head));
@@ -343,7 +344,11 @@ impl World {
                 .map(|(_, line)| format!("{line}\n"))
                 .collect();
             for line in fresh {
-                self.send_later(conn, Delivery::ToBoard(chunk(line.as_bytes())), LATENCY + self.watch_delay);
+                self.send_later(
+                    conn,
+                    Delivery::ToBoard(chunk(line.as_bytes())),
+                    self.latency + self.watch_delay,
+                );
             }
             self.wires[conn].watch = Some((self.api.version.max(told), until));
         }
