@@ -133,8 +133,16 @@ pub(crate) fn expect(context: &mut Context<'_, '_>, node: &Node) -> Option<Expec
                 );
                 return None;
             };
-            let (not_before, not_after) = (context.instant(not_before), context.instant(not_after));
-            ExpectWindow::Between { not_before: not_before?, not_after: not_after? }
+            let (not_before, not_after) = (context.instant(not_before)?, context.instant(not_after)?);
+            if not_after.after(&not_before).is_some_and(|length| length < 0) {
+                context.reader.wrong(
+                    &list.span,
+                    "the window ends before it opens",
+                    "write the earlier instant first",
+                );
+                return None;
+            }
+            ExpectWindow::Between { not_before, not_after }
         }
         None => ExpectWindow::Within {
             from: from(context, &fields)?,
@@ -379,7 +387,14 @@ fn span(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<Span> {
         (None, Some(node)) => context.instant(node),
         (None, None) => None,
     };
-    Some(Span { from: from?, until: until? })
+    let (from, until) = (from?, until?);
+    if until.after(&from).is_some_and(|length| length <= 0) {
+        let end = fields.get("for").or_else(|| fields.get("until"))?;
+        let message = "the window ends before it opens, or as it opens: there is no time in which anything could be seen";
+        context.reader.wrong(&end.span, message, "write an end that is later than `from`");
+        return None;
+    }
+    Some(Span { from, until })
 }
 
 /// Whether a name would be taken for a word of the expressions.

@@ -184,6 +184,17 @@ impl Bench<'_, '_> {
             };
             let Some(first) = states.get(opening).filter(|state| state.there) else { continue };
             seen += 1;
+            if first.value.is_none() {
+                let text = self.explain(
+                    window,
+                    &format!(
+                        "{} of {} was not there when the window opened, so there is nothing that could change; is the path right? (That something stays away is said by `always` with {{$is: absent}})",
+                        unchanged.field, key.1
+                    ),
+                );
+                let failure = Verdict::because(Outcome::Fail, text);
+                return StepState::Settled(Self::unless_excused(failure, self.excuse(from, from)));
+            }
             for state in &states[opening + 1..] {
                 if state.value == first.value && state.there {
                     continue;

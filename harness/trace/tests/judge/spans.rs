@@ -154,6 +154,16 @@ fn unchanged_needs_the_object() {
     assert!(story.told(&scenario).starts_with("fail"), "{}", story.told(&scenario));
 }
 
+/// A path that leads nowhere would never change.
+#[test]
+fn unchanged_needs_the_field() {
+    let scenario = scenario("- unchanged: {of: {kind: Pod, name: lamp}, field: spec.nodename, for: 5s}");
+    let mut story = Story::exact();
+    story.pod(1_000, Verb::Added, "lamp", "a", "Running").begin(10_000, 0).end(20_000, 0);
+    let told = story.told(&scenario);
+    assert!(told.starts_with("fail: spec.nodename of lamp was not there when the window opened"), "{told}");
+}
+
 #[test]
 fn order_of_instants() {
     let steps = "- power: {board: a, do: cut}\n  as: outage\n- expect: {of: {kind: Event}, match: {reason: One}, from: start, within: 20s}\n  as: one\n- expect: {of: {kind: Event}, match: {reason: Two}, from: start, within: 20s}\n  as: two\n- order: [outage, one, two]";
