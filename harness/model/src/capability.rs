@@ -72,9 +72,9 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
             steps.iter().for_each(|step| imply(&step.action, needs));
             None
         }
-        Action::Expect(expect) => subject(&expect.what.subject),
-        Action::Never(never) => subject(&never.what.subject),
-        Action::Always(always) => subject(&always.what.subject),
+        Action::Expect(_) | Action::Never(_) | Action::Always(_) | Action::Capture(_) => {
+            action.subject().and_then(subject)
+        }
         Action::Node(_) => Some(Capability::PlayedNodes),
         Action::Apply(act) => user(&act.api),
         Action::Create(act) => user(&act.api),
@@ -85,7 +85,7 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
         Action::Cordon(act) | Action::Uncordon(act) => user(&act.api),
         Action::Bind(act) => user(&act.api),
         Action::Request(act) => user(&act.api),
-        Action::Wait(_) | Action::Unchanged(_) | Action::Order(_) | Action::Capture(_) => None,
+        Action::Wait(_) | Action::Unchanged(_) | Action::Order(_) => None,
     };
     needs.extend(need);
 }

@@ -74,6 +74,24 @@ fn the_whole_file_of_the_reference_is_right() {
     assert_eq!(needs, ["power"]);
 }
 
+/// Whoever looks at a console needs one, whatever the look is for.
+#[test]
+fn looking_at_a_console_needs_a_console() {
+    for step in [
+        "expect: {console: {board: a, matches: ready}}",
+        "never: {console: {board: a, matches: panic}, for: 1s}",
+        "capture: {console: {board: a, matches: 'address=(?<ip>[0-9.]+)'}}",
+    ] {
+        let source = format!(
+            "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: look, requirements: [NODE-03], profile: kube32}}\nspec:\n  rig: {{boards: 1}}\n  steps:\n    - {step}\n"
+        );
+        let scenarios = Scenario::parse("look.yaml", &source, &catalogue(), &|_| Err("no files".into()))
+            .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
+        let needs: Vec<&str> = scenarios[0].needs.iter().map(|need| need.name()).collect();
+        assert_eq!(needs, ["console"], "{step}");
+    }
+}
+
 /// Every key under `properties`, however deep.
 fn keys(schema: &serde_json::Value, found: &mut BTreeSet<String>) {
     if let Some(properties) = schema["properties"].as_object() {

@@ -1,12 +1,12 @@
 //! The program as a person meets it: bad input of every kind, exit codes, and what is said.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod bench;
 
-/// A working directory with rigs, a catalogue and a few scenarios.
-struct Bench(tempfile::TempDir);
+use std::path::Path;
 
-const CATALOGUE: &str = "version: 2\nareas:\n  node:\n  - {id: NODE-03, profile: kube32, must: \"be so\"}\n";
+use bench::{Bench, told};
+
+const CATALOGUE: &str = "  - {id: NODE-03, profile: kube32, must: \"be so\"}\n";
 
 const HEAD: &str = "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\n";
 
@@ -18,45 +18,8 @@ fn scenario(name: &str, answer: &str) -> String {
 }
 
 impl Bench {
-    fn new() -> Self {
-        let bench = Self(tempfile::tempdir().unwrap());
-        bench.write("suites/requirements.yaml", CATALOGUE);
-        let rigs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rigs");
-        for name in ["sim", "host", "qemu-short"] {
-            let text = std::fs::read_to_string(rigs.join(format!("{name}.yaml"))).unwrap();
-            bench.write(&format!("rigs/{name}.yaml"), &text);
-        }
-        bench
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Exit code, standard output, standard error.
-    fn rigor(&self, arguments: &[&str]) -> (i32, String, String) {
-        self.rigor_with(arguments, &[])
-    }
-
     fn rigor_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_rigor"))
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env_remove("RIGOR_KEEP")
-            .env_remove("RIGOR_CONTROL_PLANE")
-            .env_remove("RIGOR_FIRMWARE")
-            .env_remove("RIGOR_KUBELET_HOST")
-            .envs(environment.iter().copied())
-            .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+        told(self.command(arguments).envs(environment.iter().copied()))
     }
 
     fn refused(&self, arguments: &[&str], code: i32, said: &[&str]) {
@@ -72,7 +35,7 @@ impl Bench {
 
 #[test]
 fn bad_input_is_told_with_a_remedy() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     bench.write("bad/key.yaml", &scenario("key", "200").replace("method:", "methd:"));
     bench.write("bad/id.yaml", &scenario("id", "200").replace("NODE-03", "NODE-30"));
@@ -147,7 +110,7 @@ fn bad_input_is_told_with_a_remedy() {
 
 #[test]
 fn the_schemas_are_those_that_ship() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     let shipped = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/schema").join(name);
         std::fs::read_to_string(path).unwrap()
@@ -166,7 +129,7 @@ fn the_schemas_are_those_that_ship() {
 
 #[test]
 fn what_the_rig_lacks_is_the_rigs_failure() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     let check = |rig: &str, environment: &[(&str, &str)], said: &[&str]| {
         let (exit, stdout, stderr) = bench.rigor_with(&["run", "--rig", rig], environment);
@@ -200,7 +163,7 @@ fn what_the_rig_lacks_is_the_rigs_failure() {
 #[cfg(feature = "sim")]
 #[test]
 fn a_run_leaves_a_report_and_the_right_exit_code() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     bench.write("suites/node/wrong.yaml", &scenario("wrong", "404"));
     bench.write(
@@ -235,7 +198,7 @@ fn a_run_leaves_a_report_and_the_right_exit_code() {
 #[cfg(feature = "sim")]
 #[test]
 fn a_simulated_run_is_the_same_bytes_for_any_number_of_workers() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     for name in ["one", "two", "three", "four"] {
         let text = scenario(name, "200").replace("spec:\n", "spec:\n  rig: {boards: 1}\n");
         bench.write(&format!("suites/node/{name}.yaml"), &text);
@@ -253,7 +216,7 @@ fn a_simulated_run_is_the_same_bytes_for_any_number_of_workers() {
 
 #[test]
 fn a_listing_tells_what_cannot_run_and_why() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     bench.write(
         "suites/node/many.yaml",
@@ -273,7 +236,7 @@ fn a_listing_tells_what_cannot_run_and_why() {
 
 #[test]
 fn lint_looks_at_everything_and_at_names_across_suites() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     let (exit, stdout, stderr) = bench.rigor(&["lint"]);
     assert_eq!(
@@ -287,7 +250,7 @@ fn lint_looks_at_everything_and_at_names_across_suites() {
 
 #[test]
 fn a_recording_can_be_imported() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write(
         "recording.jsonl",
         "{\"kind\":\"RecordingStarted\",\"wall\":\"2026-11-29T12:58:51Z\"}\n{\"kind\":\"Mark\",\"at\":1.5,\"name\":\"off\",\"node\":\"n1\"}\n",
@@ -313,22 +276,17 @@ fn a_recording_can_be_imported() {
 /// `rigor list | head -1`: whoever reads may leave.
 #[test]
 fn a_closed_output_ends_nothing() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = Command::new(env!("CARGO_BIN_EXE_rigor"))
-        .args(["run", "--rig", "sim"])
-        .current_dir(bench.0.path())
-        .stdout(writer)
-        .status()
-        .unwrap();
+    let status = bench.command(&["run", "--rig", "sim"]).stdout(writer).status().unwrap();
     assert_eq!(status.code(), Some(0));
 }
 
 #[test]
 fn a_trial_is_run_by_the_name_that_the_list_shows() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     bench.write("suites/node/bad.yaml", &scenario("bad", "404"));
     let (code, out, _) = bench.rigor(&["run", "node/good", "--rig", "sim"]);
@@ -337,7 +295,7 @@ fn a_trial_is_run_by_the_name_that_the_list_shows() {
 
 #[test]
 fn a_rig_cannot_claim_a_machine_that_it_does_not_boot() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     let rig = std::fs::read_to_string(bench.path("rigs/qemu-short.yaml")).unwrap();
     bench.write("rigs/odd.yaml", &rig.replace("machine: qemu-virt", "machine: qemu-nope"));
     let (code, _, said) = bench.rigor(&["lint", "rigs/odd.yaml"]);
@@ -351,7 +309,7 @@ fn limitations(lists: &str) -> String {
 
 #[test]
 fn what_is_known_of_the_implementation_decides_what_a_failure_comes_to() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     bench.write("suites/node/bad.yaml", &scenario("bad", "409"));
     let entry = |scenario: &str, more: &str| {
@@ -420,7 +378,7 @@ fn what_is_known_of_the_implementation_decides_what_a_failure_comes_to() {
 
 #[test]
 fn many_seeds_are_searched_and_a_failure_is_told_with_the_command_that_shows_it_again() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     let (exit, stdout, stderr) = bench.rigor(&["run", "--rig", "sim", "--seeds", "5", "--seed", "3"]);
     assert_eq!(exit, 0, "{stdout}\n{stderr}");

@@ -1,57 +1,23 @@
 //! The tools for people who write scenarios, as they meet them: lint, new, fmt, watch, trace, judge, list.
 #![cfg(feature = "sim")]
 
+mod bench;
+
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
+
+use bench::Bench;
 
 /// Only bounds what never comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const CATALOGUE: &str = "version: 2\nareas:\n  node:\n  - {id: NODE-03, profile: kube32, must: \"be so\"}\n  - {id: UP-01, profile: upstream, must: \"be so\"}\n";
-
-/// A working directory with rigs and a catalogue.
-struct Bench(tempfile::TempDir);
+const CATALOGUE: &str = "  - {id: NODE-03, profile: kube32, must: \"be so\"}\n  - {id: UP-01, profile: upstream, must: \"be so\"}\n";
 
 impl Bench {
-    fn new() -> Self {
-        let bench = Self(tempfile::tempdir().unwrap());
-        bench.write("suites/requirements.yaml", CATALOGUE);
-        let rigs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rigs");
-        for name in ["sim", "host", "qemu-short"] {
-            let text = std::fs::read_to_string(rigs.join(format!("{name}.yaml"))).unwrap();
-            bench.write(&format!("rigs/{name}.yaml"), &text);
-        }
-        bench
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rigor"));
-        command.args(arguments).current_dir(self.0.path()).env_remove("RIGOR_KEEP");
-        command
-    }
-
-    /// Exit code, standard output, standard error.
-    fn rigor(&self, arguments: &[&str]) -> (i32, String, String) {
-        let output = self.command(arguments).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 
     fn passes(&self, arguments: &[&str]) -> String {
@@ -78,7 +44,7 @@ const GOOD: &str = "    - wait: 1s\n";
 
 #[test]
 fn a_new_scenario_is_right_and_runs() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     for (name, boards) in [("first-light", "1"), ("on-paper", "0"), ("two-lamps", "2")] {
         let path = format!("suites/node/{name}.yaml");
         let made =
@@ -102,7 +68,7 @@ fn a_new_scenario_is_right_and_runs() {
 
 #[test]
 fn lint_looks_between_files() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/a/twin.yaml", &scenario("twin", GOOD));
     bench.write("suites/b/twin.yaml", &scenario("twin", GOOD));
     bench.write("suites/a/other.yaml", &scenario("another", "    - wait: 5\n"));
@@ -128,7 +94,7 @@ fn lint_looks_between_files() {
 
 #[test]
 fn lint_speaks_to_programs() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/a/bad.yaml", &scenario("bad", "    - power: {board: a, do: offf}\n    - wait: 5\n"));
     let (exit, stdout, stderr) = bench.rigor(&["lint", "--format", "json", "a/bad"]);
     assert_eq!((exit, stderr.as_str()), (2, ""));
@@ -146,7 +112,7 @@ fn lint_speaks_to_programs() {
 
 #[test]
 fn fmt_lays_out_and_leaves_what_is_broken() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     let odd = scenario("odd", "    - as: x\n      power: { board: a,do: cut }  # now\n");
     bench.write("suites/a/odd.yaml", &odd);
     bench.write("suites/a/broken.yaml", "a: [\n");
@@ -171,7 +137,7 @@ const STORY: &str = "    - create: {manifest: {apiVersion: v1, kind: Pod, metada
 
 #[test]
 fn a_history_reads_as_a_timeline() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/story.yaml", &scenario("story", STORY));
     bench.passes(&["run", "node/story", "--rig", "sim", "--seed", "3"]);
     // What is drawn says nothing here, and lines are cut.
@@ -229,7 +195,7 @@ fn a_history_reads_as_a_timeline() {
 
 #[test]
 fn a_verdict_is_the_same_afterwards() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", STORY));
     let wrong =
         "    - request: {method: GET, path: /api/v1/nodes/none, answer: {status: 200}}\n    - wait: 1s\n";
@@ -306,7 +272,7 @@ impl Drop for Watch {
 
 #[test]
 fn a_watched_scenario_runs_again_on_each_change() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     let file = "suites/node/seen.yaml";
     let with = |what: &str| {
         scenario(
@@ -346,7 +312,7 @@ fn a_watched_scenario_runs_again_on_each_change() {
 
 #[test]
 fn a_list_says_what_is_missing_and_a_filter_what_it_does_not_know() {
-    let bench = Bench::new();
+    let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", GOOD));
     let program = bench.path("rigs/sim.yaml").display().to_string();
     let output = bench

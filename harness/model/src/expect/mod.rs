@@ -15,6 +15,7 @@ use crate::kinds::ObjectKind;
 use crate::path::Path;
 use crate::pattern::{Count, Pattern};
 use crate::template::{self, MissingName};
+use crate::verbs::Action;
 
 /// Which objects are looked at.
 #[derive(Debug, Clone, PartialEq)]
@@ -283,5 +284,40 @@ impl fmt::Display for Selector {
             write!(f, " where {path} is {value}")?;
         }
         Ok(())
+    }
+}
+
+impl Action {
+    /// What an expectation looks at, where that may be something else than objects.
+    pub fn subject(&self) -> Option<&Subject> {
+        match self {
+            Action::Expect(expect) => Some(&expect.what.subject),
+            Action::Never(never) => Some(&never.what.subject),
+            Action::Always(always) => Some(&always.what.subject),
+            Action::Capture(capture) => match &capture.from {
+                CaptureFrom::Line { of, .. } => Some(of),
+                CaptureFrom::Object { .. } | CaptureFrom::Answer { .. } => None,
+            },
+            Action::Unchanged(_)
+            | Action::Order(_)
+            | Action::Apply(_)
+            | Action::Create(_)
+            | Action::Replace(_)
+            | Action::Patch(_)
+            | Action::Delete(_)
+            | Action::Scale(_)
+            | Action::Cordon(_)
+            | Action::Uncordon(_)
+            | Action::Bind(_)
+            | Action::Request(_)
+            | Action::Power(_)
+            | Action::Link(_)
+            | Action::ControlPlane(_)
+            | Action::Node(_)
+            | Action::Kubectl(_)
+            | Action::Wait(_)
+            | Action::Advance(_)
+            | Action::Parallel(_) => None,
+        }
     }
 }

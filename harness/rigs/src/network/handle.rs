@@ -54,7 +54,9 @@ impl Network {
         woken.set_nonblocking(true)?;
         let (commands, queue) = channel();
         let thread = Thread::new(plan, ports, upstream, clock, queue, woken);
-        let thread = std::thread::Builder::new().name("network".to_owned()).spawn(move || thread.run())?;
+        // One process may have several; what they serve tells them apart.
+        let name = format!("network {}", upstream.port());
+        let thread = std::thread::Builder::new().name(name).spawn(move || thread.run())?;
         Ok(Self { commands, wake, thread: Some(thread) })
     }
 

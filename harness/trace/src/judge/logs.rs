@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rigor_model::Action;
-use rigor_model::expect::{CaptureFrom, LogFilter, Subject};
+use rigor_model::expect::{LogFilter, Subject};
 
 use super::{Bench, Judge};
 use crate::history::{Fact, History, Micros, Record};
@@ -39,36 +39,7 @@ impl Judge<'_> {
 }
 
 fn log_of(action: &Action) -> Option<&LogFilter> {
-    let subject = match action {
-        Action::Expect(expect) => &expect.what.subject,
-        Action::Never(never) => &never.what.subject,
-        Action::Capture(capture) => match &capture.from {
-            CaptureFrom::Line { of, .. } => of,
-            CaptureFrom::Object { .. } | CaptureFrom::Answer { .. } => return None,
-        },
-        Action::Always(_)
-        | Action::Unchanged(_)
-        | Action::Order(_)
-        | Action::Apply(_)
-        | Action::Create(_)
-        | Action::Replace(_)
-        | Action::Patch(_)
-        | Action::Delete(_)
-        | Action::Scale(_)
-        | Action::Cordon(_)
-        | Action::Uncordon(_)
-        | Action::Bind(_)
-        | Action::Request(_)
-        | Action::Power(_)
-        | Action::Link(_)
-        | Action::ControlPlane(_)
-        | Action::Node(_)
-        | Action::Kubectl(_)
-        | Action::Wait(_)
-        | Action::Advance(_)
-        | Action::Parallel(_) => return None,
-    };
-    match subject {
+    match action.subject()? {
         Subject::Log(log) => Some(log),
         Subject::Objects(_) | Subject::Console { .. } | Subject::Requests(_) => None,
     }
