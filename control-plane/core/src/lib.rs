@@ -11,6 +11,7 @@ mod json;
 mod ownership;
 pub mod pod;
 pub mod quantity;
+pub mod reports;
 pub mod scheduler;
 pub mod selectors;
 pub mod snapshot;

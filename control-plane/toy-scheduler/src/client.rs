@@ -5,14 +5,14 @@ use std::cell::Cell;
 use std::future::Future;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Binding, Event, EventSource, ObjectReference, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::PostParams;
 use kube::core::Status;
 use kube::{Api, Client, Error};
 
 use crate::clock;
 use crate::cluster::PodRef;
+use crate::messages;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(250);
@@ -94,18 +94,7 @@ impl Sender {
     /// Binds the pod to the node.
     pub async fn bind(&self, pod: &PodRef, node: &str) -> Bound {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let metadata = ObjectMeta {
-            namespace: Some(pod.namespace.clone()),
-            name: Some(pod.name.clone()),
-            uid: Some(pod.uid.clone()),
-            ..ObjectMeta::default()
-        };
-        let target = ObjectReference {
-            kind: Some("Node".into()),
-            name: Some(node.into()),
-            ..ObjectReference::default()
-        };
-        let (binding, parameters) = (Binding { metadata, target }, PostParams::default());
+        let (binding, parameters) = (messages::binding(pod, node), PostParams::default());
         let send = || pods.create_subresource::<_, Status>("binding", &pod.name, &parameters, &binding);
         let answer = self.answer(&format!("binding {pod}"), send).await;
         match answer.result {
@@ -129,41 +118,17 @@ impl Sender {
 
     /// Says on the pod that it was placed.
     pub async fn scheduled(&self, pod: &PodRef, node: &str) {
-        self.event(pod, "Normal", "Scheduled", format!("Successfully assigned {pod} to {node}")).await;
+        self.say(pod, messages::scheduled(&self.scheduler, pod, node, clock::wall())).await;
     }
 
     /// Says on the pod that it was not placed, and why.
     pub async fn failed(&self, pod: &PodRef, reason: &str) {
-        self.event(pod, "Warning", "FailedScheduling", reason.to_owned()).await;
+        self.say(pod, messages::failed(&self.scheduler, pod, reason, clock::wall())).await;
     }
 
-    async fn event(&self, pod: &PodRef, type_: &str, reason: &str, message: String) {
+    async fn say(&self, pod: &PodRef, event: Event) {
         let events: Api<Event> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let now = clock::wall();
-        let event = Event {
-            metadata: ObjectMeta {
-                namespace: Some(pod.namespace.clone()),
-                name: Some(event_name(pod, reason)),
-                ..ObjectMeta::default()
-            },
-            involved_object: ObjectReference {
-                api_version: Some("v1".into()),
-                kind: Some("Pod".into()),
-                namespace: Some(pod.namespace.clone()),
-                name: Some(pod.name.clone()),
-                uid: Some(pod.uid.clone()),
-                ..ObjectReference::default()
-            },
-            type_: Some(type_.into()),
-            reason: Some(reason.into()),
-            message: Some(message),
-            source: Some(EventSource { component: Some(self.scheduler.clone()), host: None }),
-            reporting_component: Some(self.scheduler.clone()),
-            count: Some(1),
-            first_timestamp: Some(now.clone()),
-            last_timestamp: Some(now),
-            ..Event::default()
-        };
+        let reason = event.reason.clone().unwrap_or_default();
         let parameters = PostParams::default();
         let answer = self.answer(&format!("event of {pod}"), || events.create(&parameters, &event)).await;
         match answer.result {
@@ -171,27 +136,5 @@ impl Sender {
             Err(_) if answer.code == 409 => tracing::debug!("{reason} was said of {pod} before"),
             Err(message) => tracing::warn!("event {reason} of {pod} refused: {message}"),
         }
-    }
-}
-
-/// The same for the same pod and reason, and no longer than a name may be.
-fn event_name(pod: &PodRef, reason: &str) -> String {
-    let start: String = pod.name.chars().take(180).collect();
-    format!("{}.{}.{}", start.trim_end_matches(['.', '-']), reason.to_lowercase(), pod.uid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{PodRef, event_name};
-
-    #[test]
-    fn an_events_name_is_the_pods_with_reason_and_uid_and_not_too_long() {
-        let check = |name: &str, expected: &str| {
-            let pod = PodRef { namespace: "default".into(), name: name.into(), uid: "u-1".into() };
-            assert_eq!(event_name(&pod, "Scheduled"), expected);
-        };
-        check("web-1", "web-1.scheduled.u-1");
-        check(&"a".repeat(253), &format!("{}.scheduled.u-1", "a".repeat(180)));
-        check(&format!("{}-b", "a".repeat(179)), &format!("{}.scheduled.u-1", "a".repeat(179)));
     }
 }

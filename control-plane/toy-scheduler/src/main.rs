@@ -1,17 +1,9 @@
 //! `toy-scheduler`: places the pods that name it (EXT-01 … EXT-10). 2 for flags or a kubeconfig that cannot be used.
 
-mod cli;
-mod client;
-mod clock;
-mod cluster;
-mod decide;
-mod quantity;
-mod requests;
-mod run;
-
 use std::process::ExitCode;
 
 use clap::Parser;
+use toy_scheduler::{cli, run};
 
 fn main() -> ExitCode {
     let flags = cli::Flags::parse();

@@ -20,6 +20,7 @@ use crate::client::{Bound, Sender};
 use crate::clock;
 use crate::cluster::{Cluster, PodRef};
 use crate::decide::{Decision, decide, missing};
+use crate::messages;
 
 /// Before broken watches are begun anew: a scheduler that waits longer leaves pods waiting.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -194,7 +195,7 @@ impl Scheduler {
             Bound::Refused(message) => {
                 tracing::info!("{pod} not bound to {node}: {message}");
                 self.cluster.assume(pod, None);
-                self.sender.failed(pod, &format!("binding to {node} was refused: {message}")).await;
+                self.sender.failed(pod, &messages::refused(node, &message)).await;
             }
         }
     }

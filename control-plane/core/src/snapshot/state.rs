@@ -16,6 +16,7 @@ use super::touches::{Touch, Touches};
 use super::{Key, Object};
 use crate::json;
 use crate::ownership::Ownership;
+use crate::reports;
 use crate::scheduler::Ledger;
 use crate::time::Now;
 
@@ -157,11 +158,13 @@ impl Snapshot {
     }
 
     /// Takes in an object that was in the store when the process started. Each node has one full lease from here
-    /// on (NODE-11); stamps are older than this instant, so their true instants stay unknown.
+    /// on (NODE-11); stamps are older than this instant, so their true instants stay unknown. What a node's last report covers
+    /// stands in the node (SCHED-22).
     pub fn restore(&mut self, resource: &'static str, key: Key, object: Object, now: &Now) {
         if resource == "nodes" {
             self.leases.grant(&key.name, now.mono);
             self.instants.restore_node(&key.name, &object, now);
+            self.status_reported(&key.name, reports::covered(&object));
         } else if is_node_lease(resource, &key) {
             self.leases.note_duration(&key, &object);
         } else if resource == "events" {
@@ -196,7 +199,7 @@ impl Snapshot {
     }
 
     /// The resourceVersion up to which the node's last report covers what happened on it; 0 when it has not
-    /// reported to this process (then every pod on it is subtracted, which errs to the safe side).
+    /// reported (then every pod on it is subtracted).
     #[must_use]
     pub fn status_covered(&self, node: &str) -> u64 {
         self.boards.covered(node)

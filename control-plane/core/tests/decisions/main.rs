@@ -11,6 +11,7 @@ mod lifecycle;
 mod outage;
 mod ownership;
 mod pod_garbage;
+mod reports;
 mod roster;
 mod scheduling;
 mod world;

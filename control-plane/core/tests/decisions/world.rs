@@ -8,7 +8,7 @@ use control_plane_core::controllers::garbage::{self, GarbageConfig};
 use control_plane_core::controllers::node_lifecycle::{self, LifecycleConfig};
 use control_plane_core::controllers::{deployment, namespace, service_account};
 use control_plane_core::scheduler::{self, Assumed, KUBE32, SchedulerConfig};
-use control_plane_core::{Decision, EventRecord, Key, Now, Snapshot, Write};
+use control_plane_core::{Decision, EventRecord, Key, Now, Snapshot, Write, reports};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -174,7 +174,11 @@ impl World {
         change: impl FnOnce(&mut Value),
     ) {
         let mut object = self.get(resource, namespace, name).expect("the object");
+        let old = object.clone();
         change(&mut object);
+        if resource == "nodes" {
+            reports::keep(&old, &mut object);
+        }
         self.put(resource, object);
     }
 
@@ -184,6 +188,7 @@ impl World {
         let mut node = old.clone();
         change(&mut node["status"]);
         node_lifecycle::hold(&old, &mut node);
+        reports::reported(&mut node);
         let version = self.put("nodes", node);
         self.snapshot.status_reported(name, version);
     }

@@ -1,7 +1,6 @@
 //! `/explain-schedule/NAMESPACE/POD`: what the scheduler makes of each node for a pod, as it stands at this moment.
 //!
-//! The very code that places pods answers, over what it knows, which no client can see in full: what the last report of a board
-//! covers (SCHED-22) is in no object.
+//! The very code that places pods answers, over what it knows.
 
 use control_plane_api::{ApiError, kinds};
 use control_plane_core::Key;

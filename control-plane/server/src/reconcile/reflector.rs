@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use control_plane_api::kinds;
 use control_plane_core::scheduler::SchedulerConfig;
-use control_plane_core::{Key, Now, Object, Snapshot};
+use control_plane_core::{Key, Now, Object, Snapshot, reports};
 use serde_json::Value;
 
 use crate::auth::rbac;
@@ -84,7 +84,11 @@ impl Reflector {
             }
             for (key, object) in objects {
                 if self.snapshot.at(resource, &key) != Some(&object) {
+                    let report = (resource == "nodes").then(|| (key.name.clone(), reports::covered(&object)));
                     self.snapshot.observe(resource, key, Some(object), now);
+                    if let Some((name, covered)) = report {
+                        self.snapshot.status_reported(&name, covered);
+                    }
                 }
             }
         }
@@ -186,7 +190,8 @@ fn ties(object: &Value) -> [Option<&Value>; 4] {
 }
 
 /// Whether a node's status was written by the board itself, which also another control plane on the same store may have
-/// accepted (SCHED-22). The controllers' own writes change nothing there but what the conditions say, and since when.
+/// accepted (SCHED-22). The controllers' own writes change nothing there but what the conditions say, and since when. A report
+/// that repeats the last one is known by the annotation that it takes away, or by changing nothing at all.
 fn is_report(old: Option<&Value>, new: Option<&Value>) -> bool {
     let figures = |node: &Value| {
         let mut status = node["status"].clone();
@@ -199,9 +204,20 @@ fn is_report(old: Option<&Value>, new: Option<&Value>) -> bool {
         status
     };
     match (old, new) {
-        (Some(old), Some(new)) => old["status"] != new["status"] && figures(old) != figures(new),
+        (Some(old), Some(new)) if old["status"] != new["status"] => figures(old) != figures(new),
+        (Some(old), Some(new)) => reports::is_kept(old) && !reports::is_kept(new) || repeats(old, new),
         (None, _) | (_, None) => false,
     }
+}
+
+/// Whether two versions of an object differ in nothing but their version.
+fn repeats(old: &Value, new: &Value) -> bool {
+    let metadata = |object: &Value| {
+        let mut metadata = object["metadata"].clone();
+        metadata["resourceVersion"].take();
+        metadata
+    };
+    ["spec", "status"].iter().all(|part| old[part] == new[part]) && metadata(old) == metadata(new)
 }
 
 /// The resources that are stored, each once.
@@ -279,6 +295,20 @@ mod tests {
         assert_eq!(covered, first, "the controller's judgement");
         let (second, covered) = put(node("2Ki", "Unknown", "00:02"));
         assert_eq!(covered, second, "a board's figures");
+        let (third, covered) = put(node("2Ki", "Unknown", "00:02"));
+        assert_eq!(covered, third, "a board's figures again");
+        let mut kept = node("2Ki", "Unknown", "00:02");
+        kept["metadata"]["annotations"] = json!({reports::ANNOTATION: third.to_string()});
+        let (_, covered) = put(kept.clone());
+        assert_eq!(covered, third, "somebody's label");
+        let (fourth, covered) = put(node("2Ki", "Unknown", "00:02"));
+        assert_eq!(covered, fourth, "a board's figures once more");
+        put(kept);
+        let restarted = Reflector::load(&store, &now).now_or_never().unwrap().unwrap();
+        assert_eq!(restarted.snapshot().status_covered("a"), third, "as the node says");
+        let mut behind = Reflector::default();
+        behind.catch_up(Reflector::everything(&store).now_or_never().unwrap().unwrap(), &now);
+        assert_eq!(behind.snapshot().status_covered("a"), third, "as the node says");
     }
 
     #[test]

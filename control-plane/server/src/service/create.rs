@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use control_plane_api::strategy::{self, Identity};
 use control_plane_api::{ApiError, Kind, views};
-use control_plane_core::Object;
-use control_plane_core::scheduler;
+use control_plane_core::{Object, reports, scheduler};
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
@@ -122,6 +121,9 @@ impl Service {
             };
             let asked = if may_retry { object.clone() } else { std::mem::take(&mut object) };
             let mut prepared = strategy::prepare_create(kind, namespace, asked, &identity, &self.context())?;
+            if kind.resource == "nodes" {
+                reports::reported(&mut prepared);
+            }
             if let Some(services) = &services {
                 allocate(kind, &mut prepared, None, services)?;
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use control_plane_api::delete::{self, DeleteOptions, Outcome};
 use control_plane_api::{ApiError, Kind};
+use control_plane_core::reports;
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, Service, key_of, store_failed, stored_kind, text};
@@ -41,7 +42,10 @@ impl Service {
                     let removed = self.take_away(&key, entry.revision, &entry.object, object).await;
                     removed.map(|object| if answer["kind"] == "Status" { Arc::new(answer) } else { object })
                 }
-                Outcome::Update { object } => {
+                Outcome::Update { mut object } => {
+                    if kind.resource == "nodes" {
+                        reports::keep(&entry.object, &mut object);
+                    }
                     let written = self.store.put(key.clone(), object, Expect::Revision(entry.revision)).await;
                     written.map(|entry| entry.object)
                 }

@@ -7,6 +7,7 @@ use control_plane_api::options::{FieldValidation, WriteOptions};
 use control_plane_api::patch::{self, PatchType};
 use control_plane_api::{ApiError, Kind, delete, scale, strategy, views};
 use control_plane_core::controllers::node_lifecycle;
+use control_plane_core::reports;
 use serde_json::{Value, json};
 
 use super::create::allocate;
@@ -210,9 +211,16 @@ impl Service {
             }
             object["metadata"]["resourceVersion"] = json!(entry.revision.to_string());
             let done = |object: Arc<Value>| Written { object, warnings, created: false };
-            if object == *entry.object {
-                self.reported(door, self.store.revision());
+            if kind.resource == "nodes" {
+                reports::leave(&entry.object, &mut object);
+            }
+            if object == *entry.object && (dry_run || !self.is_news(door, &entry.object)) {
                 return Ok(done(entry.object));
+            }
+            if door.is_report() {
+                reports::reported(&mut object);
+            } else if kind.resource == "nodes" {
+                reports::keep(&entry.object, &mut object);
             }
             if dry_run {
                 return Ok(done(Arc::new(object)));
@@ -234,6 +242,18 @@ impl Service {
             }
         }
         Err(ApiError::stale(kind, name))
+    }
+
+    /// Whether a report of the figures that are there already covers pods which the one before did not (SCHED-22). It is written
+    /// all the same then: that it was made stands in the node's resourceVersion, where also a later process finds it.
+    fn is_news(&self, door: Door<'_>, node: &Value) -> bool {
+        if !door.is_report() {
+            return false;
+        }
+        let covered = reports::covered(node);
+        let after =
+            |pod: &Value| text(pod, "/metadata/resourceVersion").parse().is_ok_and(|it: u64| it > covered);
+        self.fresh().snapshot().pods_on(door.name).any(|(_, pod)| after(pod))
     }
 
     /// Notes the report of a node's figures (SCHED-22).

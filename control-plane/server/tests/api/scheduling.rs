@@ -7,6 +7,7 @@ use axum::body::Body;
 use control_plane::config::Controllers;
 use control_plane::store::{RedbStore, Scope, Store};
 use control_plane::{Config, ControlPlane, SystemClock};
+use control_plane_core::reports;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -221,13 +222,76 @@ fn a_report_that_repeats_the_last_one_is_a_report() {
 }
 
 #[test]
-fn after_a_restart_nothing_is_forgotten_until_the_next_report() {
+fn sched_22_what_a_report_covers_outlives_the_server() {
     let mut rig = with_a_running_pod();
     rig.report("a", &half());
     rig.restart();
-    assert!(!fits(&rig, "careful", "100Ki"));
+    assert!(!fits(&rig, "more", "101Ki"));
+    assert!(fits(&rig, "exact", "100Ki"));
+}
+
+#[test]
+fn sched_25_and_26_what_no_report_covers_is_subtracted_by_the_next_server_too() {
+    let mut rig = with_a_running_pod();
     rig.report("a", &half());
-    rig.until(RETRY + Duration::from_millis(50), |rig| rig.pod("careful")["spec"]["nodeName"] == "a");
+    rig.patch(&format!("{PODS}/runs"), &json!({"metadata": {"labels": {"touched": "1"}}}));
+    rig.restart();
+    assert!(!fits(&rig, "first", "1Ki"), "the pod was modified after the report");
+    rig.patch("/api/v1/nodes/a", &json!({"metadata": {"labels": {"x": "y"}}}));
+    rig.restart();
+    assert!(!fits(&rig, "second", "1Ki"), "a label is no report");
+}
+
+#[test]
+fn sched_22_what_others_write_to_a_node_leaves_its_report_as_it_was() {
+    let mut rig = with_a_running_pod();
+    rig.report("a", &half());
+    let kept = |rig: &Rig| rig.node("a")["metadata"]["annotations"][reports::ANNOTATION].clone();
+    assert_eq!(kept(&rig), Value::Null, "the node's own resourceVersion tells");
+    let version = rig.node("a")["metadata"]["resourceVersion"].clone();
+    // Neither a client, nor one who writes back what it read, nor a deletion that waits says what a report covers.
+    let claim =
+        json!({"metadata": {"annotations": {reports::ANNOTATION: "999999"}, "finalizers": ["x.y/z"]}});
+    rig.patch("/api/v1/nodes/a", &claim);
+    assert_eq!(kept(&rig), version);
+    let mut without = rig.node("a");
+    without["metadata"]["annotations"] = Value::Null;
+    rig.call("PUT", "/api/v1/nodes/a", &without).expect(200);
+    assert_eq!(kept(&rig), version);
+    rig.delete("/api/v1/nodes/a");
+    assert_eq!(kept(&rig), version);
+    rig.restart();
+    assert!(!fits(&rig, "more", "101Ki"));
+    assert!(fits(&rig, "exact", "100Ki"));
+    rig.report("a", &json!({"memory": "1Ki"}));
+    assert_eq!(kept(&rig), Value::Null);
+}
+
+#[test]
+fn sched_22_a_report_that_repeats_the_last_one_outlives_the_server_too() {
+    let mut rig = with_a_running_pod();
+    rig.report("a", &half());
+    rig.patch(&format!("{PODS}/runs"), &json!({"metadata": {"labels": {"touched": "1"}}}));
+    rig.report("a", &half());
+    let version = |rig: &Rig| rig.node("a")["metadata"]["resourceVersion"].clone();
+    let written = version(&rig);
+    rig.report("a", &half());
+    assert_eq!(version(&rig), written, "nothing happened since");
+    rig.restart();
+    assert!(fits(&rig, "exact", "100Ki"));
+}
+
+#[test]
+fn sched_22_a_node_is_not_made_with_what_another_one_reported() {
+    let mut rig = Rig::new();
+    let made = json!({"metadata": {"name": "a", "annotations": {reports::ANNOTATION: "999999"}}, "status": {
+        "allocatable": board(), "conditions": [{"type": "Ready", "status": "True"}],
+    }});
+    assert_eq!(rig.create("/api/v1/nodes", &made)["metadata"]["annotations"], Value::Null);
+    rig.create(PODS, &pod("runs", &json!({"memory": "100Ki"})));
+    rig.run("a", "runs");
+    rig.restart();
+    assert!(!fits(&rig, "more", "101Ki"));
 }
 
 #[test]

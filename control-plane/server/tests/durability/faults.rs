@@ -171,6 +171,31 @@ async fn writes_go_on_while_redb_cannot_be_synced_and_it_catches_up() {
     }
 }
 
+/// A failed sync may lose how long the file became, too: it is not only what was written that is written again.
+#[tokio::test]
+async fn a_file_that_grew_while_it_could_not_be_synced_is_as_long_after_a_power_cut() {
+    let cases = (1..3).flat_map(|count| (4..7).map(move |n| (count, n * 3_000)));
+    for (count, size) in cases {
+        let what = format!("{count} syncs of redb fail, {size} bytes each");
+        let disk = Disk::default();
+        let store = open_sized(&disk, Sizes { most: u64::MAX, ..SMALL }).unwrap();
+        disk.fail_syncs(Part::Store, Failing { passing: 0, count, arrives: false });
+        let (mut names, mut after) = (Vec::new(), 0);
+        // The cut comes before the store is closed, which would sync once more.
+        while after < 12 {
+            after += usize::from(!disk.is_failing());
+            let name = format!("n{}", names.len());
+            put(&store, &name, size).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+            names.push(name);
+            let cut = open(&Disk::of(disk.after_power_cut()));
+            let cut = cut.unwrap_or_else(|error| panic!("{what}, {after} writes after: {error}"));
+            for name in &names {
+                assert!(cut.get(&pod(name)).await.unwrap().is_some(), "{what}: {name} is lost");
+            }
+        }
+    }
+}
+
 /// The journal does not grow for ever, and what a start reads is bounded.
 #[tokio::test]
 async fn writes_are_refused_when_redb_takes_nothing_for_too_long_and_come_back() {

@@ -7,6 +7,7 @@ use super::{Lease, LifecycleConfig, REPORTED, is_ours};
 use crate::conditions::{self, Saying};
 use crate::decision::{Decision, EventKind, EventRecord, ObjectRef, Write};
 use crate::json;
+use crate::reports;
 use crate::snapshot::{Mark, Snapshot};
 use crate::time::{self, Now};
 use crate::tolerations::{self, Effect, UNREACHABLE};
@@ -94,7 +95,7 @@ fn unreachable(
     outage.keep(&mut node);
     let mut writes = Vec::new();
     if node != **before {
-        writes.push(Write::Replace { resource: "nodes", object: node });
+        writes.push(rewrite(before, node));
     }
     Decision { writes, events: Vec::new(), look_again, because: because.to_owned() }
 }
@@ -148,10 +149,16 @@ fn recovered(before: &Value, outage: Option<Outage>, now: &Now) -> Decision {
     let is_ready = conditions::is_true(&node, "Ready");
     Decision {
         events: if is_ready { vec![event(before, "NodeReady")] } else { Vec::new() },
-        writes: vec![Write::Replace { resource: "nodes", object: node }],
+        writes: vec![rewrite(before, node)],
         look_again: None,
         because: "its lease is renewed".to_owned(),
     }
+}
+
+/// The write that makes `node` of what was there; it is no report (SCHED-22).
+fn rewrite(before: &Value, mut node: Value) -> Write {
+    reports::keep(before, &mut node);
+    Write::Replace { resource: "nodes", object: node }
 }
 
 fn has_taint(node: &Value, effect: Effect) -> bool {

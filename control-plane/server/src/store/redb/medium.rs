@@ -123,8 +123,8 @@ pub type Unsynced = Arc<Mutex<Vec<(u64, usize)>>>;
 /// A backend that is written again what a failed sync may have lost.
 ///
 /// After a sync failed, the kernel may count the pages that it could not write as clean: later syncs pass, and only a restart of
-/// the machine shows the hole. So whatever was written since the last good sync is remembered, and written once more before the
-/// file is used again.
+/// the machine shows the hole, or that the file is shorter. So whatever was written since the last good sync is remembered, and
+/// written once more before the file is used again.
 #[derive(Debug)]
 pub struct Careful {
     medium: Box<dyn StorageBackend>,
@@ -165,6 +165,10 @@ impl StorageBackend for Careful {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        // With its last byte written again, the file is so long again.
+        if let Some(last) = len.checked_sub(1) {
+            self.unsynced().push((last, 1));
+        }
         self.medium.set_len(len)
     }
 
