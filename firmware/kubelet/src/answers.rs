@@ -155,6 +155,9 @@ impl Kubelet {
         if !flight.is_renewal() {
             self.pushed_aside = 0;
         }
+        if !matches!(flight.intent, Intent::ListPods) {
+            self.took = self.millis.saturating_sub(flight.sent);
+        }
         let status = head.status;
         let good = (200..300).contains(&status);
         match &flight.intent {

@@ -126,6 +126,8 @@ pub struct Kubelet {
     pub(crate) flight: Option<Flight>,
     /// How many requests in a row were pushed aside by a renewal.
     pub(crate) pushed_aside: u8,
+    /// How long the last answer took, in milliseconds; lists do not count.
+    pub(crate) took: u64,
     /// The server does not answer, since this instant.
     pub(crate) out_of_contact: Option<u64>,
     /// Some answer came since boot.
@@ -161,6 +163,7 @@ impl Kubelet {
             watch: Link::new(ConnId::WATCH, longest_wait),
             flight: None,
             pushed_aside: 0,
+            took: 0,
             out_of_contact: None,
             heard: false,
             node: NodeDuty {
@@ -328,6 +331,14 @@ impl Kubelet {
             Some(flight) if self.heard && !flight.is_renewal() => self.lease.due.max(flight.sent + patience),
             Some(_) | None => u64::MAX,
         }
+    }
+
+    /// Whether the next renewal would find the connection taken if something else were sent now: over a slow link that would
+    /// have to be pushed aside, or the renewal to wait (NODE-01). Where an answer takes half a period nothing waits for
+    /// renewals, for hardly anything else would come through.
+    pub(crate) fn renewal_is_near(&self) -> bool {
+        let period = u64::from(self.config.lease.renew_millis);
+        self.heard && self.took * 2 < period && self.lease.due < self.millis + self.took
     }
 
     /// Reports sooner when the figures have changed since the last report.

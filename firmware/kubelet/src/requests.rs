@@ -31,6 +31,9 @@ impl Kubelet {
         if self.heard && self.lease.due <= millis {
             return Some(self.lease_request());
         }
+        if self.renewal_is_near() {
+            return None;
+        }
         if self.node.registration != Registration::Done {
             return (self.node.retry.due <= millis).then(|| self.registration_request());
         }
@@ -52,6 +55,9 @@ impl Kubelet {
     /// When the next request is due while none is on its way, in milliseconds.
     pub(crate) fn next_request_due(&self) -> u64 {
         let lease = if self.heard { self.lease.due } else { u64::MAX };
+        if self.renewal_is_near() {
+            return lease;
+        }
         if self.node.registration != Registration::Done {
             return lease.min(self.node.retry.due);
         }

@@ -94,3 +94,26 @@ fn on_a_slow_link_pods_are_told_of_all_the_same() {
     let longest = renewed.windows(2).map(|pair| pair[1] - pair[0]).max().expect("renewals");
     assert!(longest < 4000, "{longest} ms without a renewal");
 }
+
+/// Each answer takes a third of a period and so does opening a connection, and there is always something to say.
+#[test]
+fn renewals_keep_their_period_on_a_link_that_is_slow() {
+    let mut world = World::ready();
+    world.latency = 800;
+    for n in 0..8 {
+        world.api.put_pod(pod_with(&format!("p{n}"), json!({"args": ["exit:1:after=1s"]}), json!({})));
+    }
+    world.run(20_000);
+    let from = world.now;
+    world.run(300_000);
+    let renewed: Vec<u64> =
+        world.api.seen("PATCH", "/leases/a").map(|renewal| renewal.at).filter(|at| *at >= from).collect();
+    let periods: Vec<u64> = renewed.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(periods.iter().all(|period| (4000..=6000).contains(period)), "{periods:?}");
+    assert!(
+        world.api.requests.iter().filter(|request| request.at >= from && request.status == 200).count() > 90
+    );
+    assert!(
+        (0..8).all(|n| world.pod(&format!("p{n}"))["status"]["containerStatuses"][0]["restartCount"] != 0)
+    );
+}
