@@ -1,13 +1,15 @@
 //! Every scenario as a test of its own: `cargo nextest run -p suites` lists and runs them.
 //!
 //! Names come from paths (`area/scenario`, `area/scenario/case`), so that a run of one test reads one file.
-//! `RIGOR_RIG` chooses the rig (default: sim), `RIGOR_KEEP=1` keeps the evidence of passing trials, reports go to
-//! `target/rigor/RIG/TRIAL`. What the rig cannot run is listed as ignored; `rigor list --rig RIG` says why.
+//! `RIGOR_RIG` chooses the rig (default: sim); of several (`sim,host,qemu-short`) each trial is listed for each, under
+//! `RIG/area/scenario`. `RIGOR_PROFILE` the profiles (all on sim, else kube32), `RIGOR_FILTER` lists only what an expression matches, as `rigor run --filter` does, `RIGOR_KEEP=1` keeps
+//! the evidence of passing trials, reports go to `target/rigor/RIG/TRIAL`. What the rig cannot run is listed as ignored;
+//! `rigor list --rig RIG` says why.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use rigor::filter::Filter;
 use rigor::ground::{Ground, asked, find_rig};
 use rigor::limits::{self, Limits};
+use rigor::listing;
 use rigor::plan::{Planned, plan};
 use rigor::report::{Folder, RunReport, TrialReport};
 use rigor::runner::{self, run_trial, seed_of};
@@ -45,45 +47,60 @@ fn main() -> ExitCode {
 fn trials(arguments: &Arguments) -> Result<Vec<Trial>, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let suites = Suites::new(root);
-    let rig = std::env::var("RIGOR_RIG").unwrap_or_else(|_| "sim".to_owned());
-    let rig = asked(find_rig(&rig, &root.join("../rigs"))?).map_err(|error| error.whole())?;
     let catalogue = suites.catalogue()?;
+    let variable = |name| std::env::var(name).ok();
+    let filter = listing::filter(variable("RIGOR_FILTER").as_deref(), &catalogue)?;
+    let names = listing::rigs(variable("RIGOR_RIG").as_deref())?;
+    let exact = arguments.filter.as_deref().filter(|_| arguments.exact);
+    let several = names.len() > 1;
+    let mut trials = Vec::new();
+    for name in &names {
+        let rig = find_rig(name, &root.join("../rigs"))?;
+        // A run of one test asks one rig and reads one file.
+        let one = exact.and_then(|exact| listing::trial_of(exact, &rig.name, several));
+        if exact.is_some() && one.is_none() {
+            continue;
+        }
+        let shared = Arc::new(shared(rig, &suites, &catalogue)?);
+        let profiles = listing::profiles(variable("RIGOR_PROFILE").as_deref(), shared.rig.kind)?;
+        let planned = files(&suites, one)?;
+        let planned =
+            planned.iter().flat_map(|file| plan(file, &shared.catalogue, &shared.rig, &profiles, &filter));
+        trials.extend(planned.map(|planned| trial(planned, &shared, several)));
+    }
+    Ok(trials)
+}
+
+fn shared(rig: Rig, suites: &Suites, catalogue: &Catalogue) -> Result<Shared, Box<dyn Error>> {
+    let rig = asked(rig).map_err(|error| error.whole())?;
     let known = match &rig.limitations {
-        Some(file) => limits::load(Path::new(file), &suites, &catalogue)?,
+        Some(file) => limits::load(Path::new(file), suites, catalogue)?,
         None => Limitations::default(),
     };
-    let limits = Limits::of_today(known);
-    let shared = Arc::new(Shared { catalogue, rig, limits });
-    let planned = files(&suites, arguments)?
-        .iter()
-        .flat_map(|file| plan(file, &shared.catalogue, &shared.rig, Profile::Kube32, &Filter::All))
-        .map(|planned| trial(planned, &shared))
-        .collect();
-    Ok(planned)
+    Ok(Shared { catalogue: catalogue.clone(), rig, limits: Limits::of_today(known) })
 }
 
 /// The files to read: the one that is meant, or all.
-fn files(suites: &Suites, arguments: &Arguments) -> Result<Vec<ScenarioFile>, Box<dyn Error>> {
-    let named = arguments.filter.as_deref().filter(|_| arguments.exact);
-    match named.and_then(|name| suites.find(name)) {
+fn files(suites: &Suites, one: Option<&str>) -> Result<Vec<ScenarioFile>, Box<dyn Error>> {
+    match one.and_then(|name| suites.find(name)) {
         Some((file, _)) => Ok(vec![file]),
         None => Ok(suites.files()?),
     }
 }
 
-fn trial(planned: Planned, shared: &Arc<Shared>) -> Trial {
+fn trial(planned: Planned, shared: &Arc<Shared>, several: bool) -> Trial {
     let Planned { name, scenario, skip } = planned;
+    let listed = listing::listed(&shared.rig.name, &name, several);
     let shared = shared.clone();
     let ignored = skip.is_some();
-    let own = name.clone();
     let run = move || match (scenario, skip) {
         (Err(error), _) => Err(Failed::from(error.to_string())),
         (Ok(_), Some(reason)) => Err(Failed::from(reason)),
         (Ok(scenario), None) => {
-            run(&own, &scenario, &shared).map_err(|error| Failed::from(error.to_string()))?
+            run(&name, &scenario, &shared).map_err(|error| Failed::from(error.to_string()))?
         }
     };
-    Trial::test(name, run).with_ignored_flag(ignored)
+    Trial::test(listed, run).with_ignored_flag(ignored)
 }
 
 fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Failed>, Box<dyn Error>> {
@@ -103,7 +120,11 @@ fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Fa
     let text = finished(&report, Style { colour: false });
     let counts = report.quarantined.is_none();
     let outcome = report.outcome;
-    folder.write(&run_report(&ground, report)?, &shared.catalogue)?;
+    let profile = match scenario.profile {
+        profile @ (Profile::Upstream | Profile::External) => profile,
+        Profile::Kube32 | Profile::Both | Profile::Kubelet => Profile::Kube32,
+    };
+    folder.write(&run_report(&ground, profile, report)?, &shared.catalogue)?;
     match outcome {
         Outcome::Pass | Outcome::Skipped | Outcome::KnownLimitation => {
             println!("{text}");
@@ -118,7 +139,7 @@ fn run(name: &str, scenario: &Scenario, shared: &Shared) -> Result<Result<(), Fa
     }
 }
 
-fn run_report(ground: &Ground, trial: TrialReport) -> Result<RunReport, Box<dyn Error>> {
+fn run_report(ground: &Ground, profile: Profile, trial: TrialReport) -> Result<RunReport, Box<dyn Error>> {
     Ok(RunReport {
         started: None,
         rig: ground.report()?,
@@ -126,7 +147,7 @@ fn run_report(ground: &Ground, trial: TrialReport) -> Result<RunReport, Box<dyn 
         seed: SEED,
         faults: FaultLevel::None,
         search: None,
-        profile: Profile::Kube32,
+        profile,
         limitations: Vec::new(),
         trials: vec![trial],
     })
