@@ -39,6 +39,7 @@ capabilities! {
     Hang "hang" "Processors of boards can be stopped.";
     Link "link" "Links of boards can be cut and healed.";
     LinkQuality "link-quality" "Links of boards can be delayed and can lose packets.";
+    LinkGarbage "link-garbage" "What boards are sent can be made garbage.";
     Console "console" "Consoles of boards can be read.";
     ControlPlane "control-plane" "The control plane can be stopped, killed and started.";
     Kubectl "kubectl" "kubectl can reach the control plane.";
@@ -46,6 +47,10 @@ capabilities! {
     PlayedNodes "played-nodes" "Nodes can be made that the harness plays.";
     BoardIdentity "board-identity" "Requests can be made under a board's own identity.";
     ControlPlaneFlags "control-plane-flags" "The control plane can be started with flags of the scenario's own.";
+    SecondScheduler "second-scheduler" "A second scheduler can be started and stopped.";
+    Flash "flash" "Boards can be given another image.";
+    ConsoleInput "console-input" "Boards read lines that are sent to their consoles.";
+    ControllerManager "controller-manager" "The controllers are those of Kubernetes itself.";
     VirtualTime "virtual-time" "Time is virtual: any length of it passes in no time.";
 }
 
@@ -64,8 +69,12 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
         Action::Link(link) => match link.change {
             LinkChange::Cut | LinkChange::Heal => Some(Capability::Link),
             LinkChange::Delay(_) | LinkChange::Loss(_) => Some(Capability::LinkQuality),
+            LinkChange::Garbage(_) => Some(Capability::LinkGarbage),
         },
         Action::ControlPlane(_) => Some(Capability::ControlPlane),
+        Action::Scheduler(_) => Some(Capability::SecondScheduler),
+        Action::Flash(_) => Some(Capability::Flash),
+        Action::Send(_) => Some(Capability::ConsoleInput),
         Action::Kubectl(_) => Some(Capability::Kubectl),
         Action::Advance(_) => Some(Capability::VirtualTime),
         Action::Parallel(steps) => {
@@ -76,6 +85,7 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
             action.subject().and_then(subject)
         }
         Action::Node(_) => Some(Capability::PlayedNodes),
+        Action::Mark(mark) => mark.heartbeats().map(|_| Capability::PlayedNodes),
         Action::Apply(act) => user(&act.api),
         Action::Create(act) => user(&act.api),
         Action::Replace(act) => user(&act.api),

@@ -1,6 +1,6 @@
 //! The catalogue of requirements (`suites/requirements.yaml`): what scenarios cite and reports group by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +212,10 @@ fn read_row(row: &Node, area: &str, reader: &mut Reader<'_>) -> Option<Requireme
 fn read_bound(node: &Node, reader: &mut Reader<'_>) -> Option<Bound> {
     let fields = reader.open(node, &BOUND)?;
     let mut length = |key| {
-        fields.get(key).and_then(|node| reader.length(node, Some(&[]))).map(|length| length.to_string())
+        fields
+            .get(key)
+            .and_then(|node| reader.length(node, Some(&BTreeSet::new())))
+            .map(|length| length.to_string())
     };
     Some(Bound {
         not_before: length("notBefore"),

@@ -81,6 +81,20 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     Ok(length)
 }
 
+/// What a unit of time is in ours, as people and other programs write it: how many of which.
+pub(crate) fn unit_of(text: &str) -> Option<(u64, &'static str)> {
+    Some(match text.to_lowercase().as_str() {
+        "w" | "wk" | "week" | "weeks" => (7 * 24, "h"),
+        "d" | "day" | "days" => (24, "h"),
+        "h" | "hr" | "hrs" | "hour" | "hours" => (1, "h"),
+        "m" | "min" | "mins" | "minute" | "minutes" => (1, "m"),
+        "s" | "sec" | "secs" | "second" | "seconds" => (1, "s"),
+        "ms" | "msec" | "msecs" | "millis" | "millisecond" | "milliseconds" => (1, "ms"),
+        "us" | "µs" | "usec" | "micros" | "microsecond" | "microseconds" => (1, "us"),
+        _ => return None,
+    })
+}
+
 /// `number` (digits with at most one point) times `unit`, exact, or nothing.
 fn scaled(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

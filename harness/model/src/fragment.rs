@@ -13,7 +13,8 @@ use crate::mistake::{Mistake, Mistakes, place};
 use crate::reader::Reader;
 use crate::scenario::{API_VERSION, check_kind, read_name};
 use crate::shape::{Field, FieldType, Shape};
-use crate::step::{Context, Files, Scope, Section, Unrolled, is_instant_name, survey};
+use crate::step::{Context, Files, Place, Scope, Section, Unrolled, is_instant_name, survey};
+use crate::stranger::stranger;
 use crate::template;
 use crate::yaml::{self, Kind, Node};
 
@@ -143,6 +144,10 @@ pub(crate) struct Opened<'n> {
 
 /// Opens a fragment's tree.
 pub(crate) fn open<'n>(reader: &mut Reader<'_>, root: &'n Node) -> Option<Opened<'n>> {
+    if let Some(mistake) = stranger(root, "Fragment") {
+        reader.mistakes = vec![mistake];
+        return None;
+    }
     let fields = reader.open(root, &FRAGMENT)?;
     check_kind(reader, &fields, "Fragment");
     if let Some(fields) = reader.open(fields.get("metadata")?, &METADATA) {
@@ -150,15 +155,21 @@ pub(crate) fn open<'n>(reader: &mut Reader<'_>, root: &'n Node) -> Option<Opened
     }
     let fields = reader.open(fields.get("spec")?, &SPEC)?;
     let mut parameters = BTreeMap::new();
-    let entries = fields.get("parameters").map_or(&[][..], |node| reader.map(node));
-    for entry in entries {
+    let node = fields.get("parameters");
+    if let Some(Kind::List(items)) = node.map(|node| &node.kind) {
+        // That it is no mapping is told below; its names are meant even so.
+        parameters.extend(items.iter().filter_map(|item| Some((item.as_text()?.to_owned(), None))));
+    }
+    for entry in node.map_or(&[][..], |node| reader.map(node)) {
         if !is_instant_name(&entry.key) {
             let remedy = "use letters and digits, beginning with a small letter";
             reader.wrong(&entry.key_span, format!("`{}` cannot name a parameter", entry.key), remedy);
         }
-        if let Some(fields) = reader.open(&entry.value, &PARAMETER) {
-            parameters.insert(entry.key.clone(), fields.get("default").map(Node::to_value));
-        }
+        let default = match reader.open(&entry.value, &PARAMETER) {
+            Some(fields) => fields.get("default").map(Node::to_value),
+            None => Some(entry.value.to_value()).filter(|value| !value.is_null()),
+        };
+        parameters.insert(entry.key.clone(), default);
     }
     let steps = fields.get("steps")?;
     if matches!(&steps.kind, Kind::List(items) if items.is_empty()) {
@@ -214,8 +225,9 @@ fn check(reader: &mut Reader<'_>, root: &Node, files: &Files<'_>) {
         .collect();
     let head = reader.mistakes.len();
     let mut row = Unrolled::new(files, true);
-    row.list(reader, Section::Steps, opened.steps, "", &values, None);
-    let mut scope = Scope { boards: ('a'..='z').map(String::from).collect(), ..Scope::default() };
+    row.list(reader, opened.steps, &Place::first(Section::Steps, &values));
+    let boards = ('a'..='z').map(String::from).collect();
+    let mut scope = Scope { boards, lone: true, ..Scope::default() };
     scope.values.extend(scope.boards.iter().cloned());
     scope.values.insert("namespace".to_owned());
     scope.values.extend(open_names.iter().map(|name| (*name).to_owned()));
@@ -223,7 +235,9 @@ fn check(reader: &mut Reader<'_>, root: &Node, files: &Files<'_>) {
     let mut context = Context { reader, scope, files, section: Section::Steps, base: None };
     // What another fragment holds is checked with that one; here only its names count.
     for raw in &row.steps {
-        context.step(raw);
+        if context.goes_on() {
+            context.step(raw);
+        }
     }
     let mut unknown = Vec::new();
     holes(opened.steps, &open_names, &mut unknown);

@@ -4,11 +4,13 @@
 //! its place and a remedy.
 
 pub mod act;
+mod borrowed;
 pub mod capability;
 pub mod catalogue;
 pub mod cel;
 pub mod constants;
 pub mod duration;
+pub mod equipment;
 mod examples;
 pub mod expect;
 pub mod expr;
@@ -28,6 +30,7 @@ pub mod rig;
 pub mod scenario;
 pub mod shape;
 mod step;
+mod stranger;
 mod strings;
 pub mod template;
 mod verbs;
@@ -36,7 +39,7 @@ pub mod yaml;
 pub use capability::Capability;
 pub use catalogue::{Catalogue, Profile};
 pub use constants::{Constant, Constants};
-pub use faults::{Fault, FaultKind, FaultLevel, Faults, Schedule};
+pub use faults::{Fault, FaultKind, FaultLevel, FaultName, Faults, Schedule, Withheld};
 pub use fragment::Fragment;
 pub use limitations::Limitations;
 pub use mistake::{Mistake, Mistakes};

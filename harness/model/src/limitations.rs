@@ -10,6 +10,7 @@ use crate::mistake::{Mistakes, suggestion};
 use crate::reader::{Fields, Reader};
 use crate::scenario::{API_VERSION, check_kind, read_name};
 use crate::shape::{Field, FieldType, Shape};
+use crate::stranger::stranger;
 use crate::yaml::{self, Kind, Node};
 
 /// What is known of an implementation under test.
@@ -193,6 +194,9 @@ impl Limitations {
     pub fn parse(file: &str, source: &str, known: &Known<'_>) -> Result<Limitations, Mistakes> {
         let mut mistakes = Vec::new();
         let root = yaml::parse_one(source, &mut mistakes);
+        if let Some(mistake) = root.as_ref().and_then(|root| stranger(root, "Limitations")) {
+            return Err(Mistakes::new(file, source, vec![mistake]));
+        }
         let mut reader = Reader::new(source);
         let read = root.as_ref().and_then(|root| read(&mut reader, root, known));
         mistakes.append(&mut reader.mistakes);
@@ -286,7 +290,13 @@ fn read_scenario(
     let Some(cases) = (known.cases)(&name) else {
         let all = (known.scenarios)();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let row = name.rsplit_once('/').filter(|(scenario, row)| {
+            (known.cases)(scenario).is_some_and(|cases| cases.iter().any(|case| case == row))
+        });
+        let tail = format!("/{name}");
         let remedy = match crate::mistake::nearest(&name, all.iter().copied()) {
+            _ if let Some((scenario, row)) = row => format!("write scenario: {scenario} and case: {row}"),
+            None if let Some(whole) = all.iter().find(|it| it.ends_with(&tail)) => format!("write {whole}"),
             Some(near) => format!("did you mean {near}?"),
             None => "write area/scenario, as rigor list shows it; a row of its table stands under `case`"
                 .to_owned(),

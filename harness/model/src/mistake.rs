@@ -2,10 +2,21 @@
 //!
 //! Readers collect mistakes and go on, so that a person sees all of a file's mistakes at once.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
+
+/// So many mistakes of a file are told. Whoever has more of them mends the first ones first.
+pub const MAX_TOLD: usize = 100;
+
+/// The message about the first anchor, alias or merge of a file.
+pub(crate) const ANCHORS: &str = "anchors, aliases and merges (`&`, `*`, `<<`) are not used in these files";
+
+/// No message is longer, in bytes: what stands in a file may be.
+const MAX_MESSAGE: usize = 1000;
 
 /// How a message about a bare word begins that is a boolean to some readers of YAML.
 pub(crate) const TRAP: &str = "a bare `";
@@ -24,7 +35,7 @@ pub struct Mistake {
 impl Mistake {
     /// A mistake without a remedy yet.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Mistake {
-        Mistake { span, message: message.into(), remedy: None }
+        Mistake { span, message: shortened(message.into()), remedy: None }
     }
 
     /// Whether it is about a bare word that YAML's readers take for different things.
@@ -35,18 +46,31 @@ impl Mistake {
     /// Says what would be right.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Mistake {
-        self.remedy = Some(remedy.into());
+        self.remedy = Some(shortened(remedy.into()));
         self
     }
+}
+
+/// The text, or its begin where it is too long.
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_MESSAGE {
+        let end = (0..=MAX_MESSAGE).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// All mistakes of one file. As a miette diagnostic it shows each with the source around it. As plain
 /// text it says how many there are (`{}`), or each on a line of its own (`{:#}`):
 /// `FILE:LINE:COLUMN: what is wrong; what would be right`.
+///
+/// The same for what is probably not meant so: warnings.
 #[derive(Debug, Clone)]
 pub struct Mistakes {
     file: String,
     source: String,
+    severity: Severity,
     list: Vec<Shown>,
 }
 
@@ -54,26 +78,61 @@ pub struct Mistakes {
 #[derive(Debug, Clone)]
 struct Shown {
     mistake: Mistake,
-    source: NamedSource<String>,
+    severity: Severity,
+    source: Arc<NamedSource<String>>,
 }
 
 impl Mistakes {
-    /// Sorts mistakes by place and drops repetitions. There should be at least one.
-    pub fn new(file: &str, source: &str, mut mistakes: Vec<Mistake>) -> Mistakes {
+    /// Sorts mistakes by place, drops repetitions and leaves out what is beyond [`MAX_TOLD`], saying so. There should be
+    /// at least one.
+    pub fn new(file: &str, source: &str, mistakes: Vec<Mistake>) -> Mistakes {
+        Mistakes::of(Severity::Error, file, source, mistakes)
+    }
+
+    /// The same of what is probably not meant so.
+    pub fn warnings(file: &str, source: &str, mistakes: Vec<Mistake>) -> Mistakes {
+        Mistakes::of(Severity::Warning, file, source, mistakes)
+    }
+
+    fn of(severity: Severity, file: &str, source: &str, mut mistakes: Vec<Mistake>) -> Mistakes {
         mistakes.sort_by(|a, b| {
             (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message))
         });
         mistakes.dedup();
+        // What an anchor stands for is read even so; it says nothing of its own.
+        let anchor =
+            mistakes.iter().find(|mistake| mistake.message == ANCHORS).map(|found| found.span.clone());
+        mistakes.retain(|mistake| anchor.as_ref() != Some(&mistake.span) || mistake.message == ANCHORS);
         // What is wrong with a word in its place says more than that readers of YAML disagree about it.
-        let places: Vec<Range<usize>> = mistakes
+        let places: BTreeSet<(usize, usize)> = mistakes
             .iter()
             .filter(|mistake| !mistake.is_trap())
-            .map(|mistake| mistake.span.clone())
+            .map(|mistake| (mistake.span.start, mistake.span.end))
             .collect();
-        mistakes.retain(|mistake| !(mistake.is_trap() && places.contains(&mistake.span)));
-        let named = NamedSource::new(file, source.to_owned()).with_language("yaml");
-        let list = mistakes.into_iter().map(|mistake| Shown { mistake, source: named.clone() }).collect();
-        Mistakes { file: file.to_owned(), source: source.to_owned(), list }
+        mistakes.retain(|mistake| {
+            !(mistake.is_trap() && places.contains(&(mistake.span.start, mistake.span.end)))
+        });
+        if mistakes.len() > MAX_TOLD {
+            let next = mistakes[MAX_TOLD].span.clone();
+            mistakes.truncate(MAX_TOLD);
+            let what = match severity {
+                Severity::Error => "mistakes",
+                Severity::Warning | Severity::Advice => "warnings",
+            };
+            mistakes.push(
+                Mistake::new(
+                    next,
+                    format!("there are more than {MAX_TOLD} {what}; from here on they are not told"),
+                )
+                .remedy("mend those above first: often many come from one"),
+            );
+        }
+        let named = Arc::new(NamedSource::new(file, source.to_owned()).with_language("yaml"));
+        let list = mistakes
+            .into_iter()
+            .map(|mistake| Shown { mistake, severity, source: Arc::clone(&named) })
+            .collect();
+        Mistakes { file: file.to_owned(), source: source.to_owned(), severity, list }
     }
 
     /// The mistakes in the order of the file.
@@ -103,9 +162,13 @@ pub fn place(source: &str, offset: usize) -> (usize, usize) {
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
+            let what = match self.severity {
+                Severity::Error => "mistake",
+                Severity::Warning | Severity::Advice => "warning",
+            };
             return match self.list.len() {
-                1 => write!(f, "{} has a mistake", self.file),
-                many => write!(f, "{} has {many} mistakes", self.file),
+                1 => write!(f, "{} has a {what}", self.file),
+                many => write!(f, "{} has {many} {what}s", self.file),
             };
         }
         for (index, mistake) in self.iter().enumerate() {
@@ -125,6 +188,10 @@ impl fmt::Display for Mistakes {
 impl std::error::Error for Mistakes {}
 
 impl Diagnostic for Mistakes {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
         Some(Box::new(self.list.iter().map(|shown| shown as &dyn Diagnostic)))
     }
@@ -139,12 +206,16 @@ impl fmt::Display for Shown {
 impl std::error::Error for Shown {}
 
 impl Diagnostic for Shown {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.mistake.remedy.as_ref().map(|remedy| Box::new(remedy) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
+        Some(self.source.as_ref())
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -203,6 +274,18 @@ mod tests {
         assert_eq!(nearest("Nevr", names), Some("never"));
         assert_eq!(nearest("cordon", names), None);
         assert_eq!(suggestion("cordon", &names), "known are expect, never, always");
+    }
+
+    #[test]
+    fn what_is_beyond_a_hundred_is_left_out_and_said_to_be() {
+        let source = "x\n".repeat(300);
+        let many = (0..300).map(|line| Mistake::new(2 * line..2 * line + 1, "wrong").remedy("be right"));
+        let told = Mistakes::new("f", &source, many.rev().collect());
+        let last = told.iter().last().expect("the note");
+        assert_eq!((told.iter().count(), told.place(last.span.start)), (MAX_TOLD + 1, (MAX_TOLD + 1, 1)));
+        assert_eq!(last.message, "there are more than 100 mistakes; from here on they are not told");
+        let few = Mistakes::warnings("f", &source, vec![Mistake::new(0..1, "odd")]);
+        assert_eq!((few.to_string().as_str(), few.severity()), ("f has a warning", Some(Severity::Warning)));
     }
 
     #[test]

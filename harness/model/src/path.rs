@@ -27,6 +27,33 @@ pub struct PathError {
     why: &'static str,
 }
 
+impl PathError {
+    /// What would be right: the path as it was most likely meant, or an example.
+    pub fn remedy(&self) -> String {
+        match plain(&self.text) {
+            Some(right) => format!("write {right}"),
+            None => "write for example status.conditions[type=Ready].status".to_owned(),
+        }
+    }
+}
+
+/// A JSONPath or JSON pointer as a path of ours, if it can be one.
+fn plain(text: &str) -> Option<String> {
+    let text = text.trim();
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+    let inner = inner.strip_prefix('$').unwrap_or(inner);
+    let inner = match inner.strip_prefix('/') {
+        Some(pointer) => pointer.replace('/', "."),
+        None => inner.trim_start_matches('.').to_owned(),
+    };
+    // `[?(@.type=="Ready")]` chooses an element, `['x']` is a name.
+    let inner = inner.replace("[?(@.", "[").replace(")]", "]").replace("==", "=").replace("['", "[\"");
+    let inner = inner.replace("']", "\"]").replace("=\"", "=").replace("='", "=");
+    let cut = |part: &str| if part.contains('=') { part.replace(['"', '\''], "") } else { part.to_owned() };
+    let right: String = inner.split_inclusive(']').map(cut).collect();
+    (right != text && Path::parse(&right).is_ok()).then_some(right)
+}
+
 impl Path {
     /// Reads a path.
     ///
@@ -38,6 +65,9 @@ impl Path {
         let mut rest = text.trim();
         if rest.is_empty() {
             return Err(wrong("it is empty"));
+        }
+        if rest.starts_with(['{', '.', '/']) || (rest.starts_with('$') && !rest.starts_with("${")) {
+            return Err(wrong("it begins with a name, without a sign in front"));
         }
         let mut may_begin_key = true;
         while !rest.is_empty() {
@@ -56,7 +86,10 @@ impl Path {
             if key.is_empty() {
                 return Err(wrong("a name is missing between two dots"));
             }
-            if key.contains([' ', ',', ']', '(', ')', '"', '=']) {
+            if key.contains("${") {
+                return Err(wrong("a value that is known only while the trial runs cannot stand in a path"));
+            }
+            if key.contains([' ', ',', ']', '(', ')', '"', '=', '/', '{', '}', '$', '*', '?', '@', '\'']) {
                 return Err(wrong("a name with other characters goes into brackets and quotes: [\"…\"]"));
             }
             segments.push(Segment::Key(key.to_owned()));
@@ -108,6 +141,9 @@ fn bracket(inside: &str) -> Result<(Segment, &str), &'static str> {
         return Ok((Segment::Key(quoted[..end].to_owned()), after));
     }
     let end = inside.find(']').ok_or("a `]` is missing")?;
+    if inside.starts_with(['?', '*', '@', '\'']) || inside[..end].contains("==") {
+        return Err("an element is chosen by [key=value] or by its number, a name goes into double quotes");
+    }
     let (content, after) = (&inside[..end], &inside[end + 1..]);
     if !content.is_empty() && content.bytes().all(|byte| byte.is_ascii_digit()) {
         let index = content.parse().map_err(|_| "the index is too large")?;
@@ -177,6 +213,25 @@ mod tests {
     fn what_is_no_path_is_refused() {
         for text in ["", ".", "a.", "a..b", "a[", "a[]", "a[x]", "a[\"b]", "a.[0]", "a[0]b", "a b", "a[=x]"] {
             assert!(Path::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_of_other_languages_are_refused_and_told_as_ours() {
+        for (text, right) in [
+            ("{.status.x}", "status.x"),
+            ("$.status", "status"),
+            (".status.phase", "status.phase"),
+            ("/status/phase", "status.phase"),
+            ("status.conditions[?(@.type==\"Ready\")].status", "status.conditions[type=Ready].status"),
+            ("{.status.conditions[?(@.type=='Ready')].status}", "status.conditions[type=Ready].status"),
+            ("metadata.annotations['a.b/c']", "metadata.annotations[\"a.b/c\"]"),
+            ("metadata.labels.a.b/c", "for example status.conditions[type=Ready].status"),
+            ("status.containers[*].name", "for example status.conditions[type=Ready].status"),
+            ("status.${x}", "for example status.conditions[type=Ready].status"),
+        ] {
+            let error = Path::parse(text).expect_err(text);
+            assert_eq!(error.remedy(), format!("write {right}"), "{text}");
         }
     }
 

@@ -5,6 +5,10 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use crate::reader::Reader;
+use crate::template;
+use crate::yaml::Node;
+
 /// A quantity in thousand-millionths of its unit (the API's grain is the nano).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity(i128);
@@ -54,6 +58,50 @@ impl Quantity {
     pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
         Some(Quantity::read(left)?.cmp(&Quantity::read(right)?))
     }
+}
+
+/// Notes a text that is no quantity. What is filled in later is not known yet, and what a row of a table or a parameter
+/// puts in may be wrong on purpose.
+pub(crate) fn check(reader: &mut Reader<'_>, node: &Node) {
+    let text = node.as_text().unwrap_or_default();
+    let written = reader.source().get(node.span.clone()).unwrap_or_default();
+    let put_in = [text, written].iter().any(|text| !template::names(text).is_empty());
+    if put_in || Quantity::read(&node.to_value()).is_some() {
+        return;
+    }
+    let example = "64Ki (times 1024), 64k (times 1000), 100m (thousandths) or 4";
+    let right = meant(text).unwrap_or_else(|| example.to_owned());
+    let remedy = format!("write {right}; what is wrong on purpose is put in from a row of a table");
+    reader.wrong(&node.span, format!("{} is no quantity", node.describe()), remedy);
+}
+
+/// Notes a quantity with a suffix that an operator would compare as a text, by its bytes.
+pub(crate) fn check_plain(reader: &mut Reader<'_>, operator: &str, node: &Node) {
+    let Some(text) = node.as_text() else { return };
+    let suffixed = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    if suffixed && Quantity::parse(text).is_some() {
+        let message = format!("`{text}` would be compared as a text, by its bytes");
+        reader.wrong(&node.span, message, format!("write {{$quantity: {{{operator}: {text}}}}}"));
+    }
+}
+
+/// A quantity as it was most likely meant: `64KB`, `64 kb`, `1.5gb`.
+fn meant(text: &str) -> Option<String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim().to_lowercase();
+    let unit = ["bytes", "byte", "b"].iter().find_map(|tail| unit.strip_suffix(tail)).unwrap_or(&unit);
+    let (decimal, binary) = match unit.strip_suffix('i').unwrap_or(unit) {
+        "" => return Quantity::parse(number).map(|_| number.to_owned()),
+        "k" => ("k", "Ki"),
+        "m" => ("M", "Mi"),
+        "g" => ("G", "Gi"),
+        "t" => ("T", "Ti"),
+        _ => return None,
+    };
+    Quantity::parse(number)?;
+    Some(format!("{number}{binary} (times 1024) or {number}{decimal} (times 1000)"))
 }
 
 /// A suffix as a binary factor and a decimal shift.
@@ -111,6 +159,25 @@ mod tests {
             check(json!(wrong), json!(1), None);
         }
         check(json!(null), json!(1), None);
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_told_as_it_was_meant() {
+        let both = |number: &str, two: &str, ten: &str| {
+            Some(format!("{number}{two} (times 1024) or {number}{ten} (times 1000)"))
+        };
+        for (text, expected) in [
+            ("64KB", both("64", "Ki", "k")),
+            ("64K", both("64", "Ki", "k")),
+            ("64 kib", both("64", "Ki", "k")),
+            ("1.5gb", both("1.5", "Gi", "G")),
+            ("5bytes", Some("5".to_owned())),
+            ("5lamps", None),
+            ("lots", None),
+            (".b", None),
+        ] {
+            assert_eq!(meant(text), expected, "{text}");
+        }
     }
 
     proptest! {

@@ -2,48 +2,48 @@
 //!
 //! Each method returns `None` after noting a mistake, so that the caller can go on with the rest.
 
+mod open;
+mod remedy;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::borrowed::meant_word;
 use crate::expr::{self, Expr, Length};
-use crate::mistake::{Mistake, nearest, suggestion};
+use crate::mistake::{MAX_TOLD, Mistake, suggestion};
 use crate::path::Path;
-use crate::shape::Shape;
 use crate::yaml::{Entry, Kind, Node};
+
+pub(crate) use open::Fields;
+use remedy::{is_range, no_whole};
 
 /// Reads one file's tree.
 pub(crate) struct Reader<'a> {
     source: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
     /// What was found wrong so far.
     pub mistakes: Vec<Mistake>,
 }
 
-/// An opened mapping: its keys are known to be in its shape.
-pub(crate) struct Fields<'a> {
-    entries: &'a [Entry],
-    shape: &'static Shape,
-    /// Keys that are missing, each with the unknown one that was meant: told already, and read as if it were right.
-    meant: Vec<(&'static str, &'a Entry)>,
-}
-
-impl<'a> Fields<'a> {
-    /// The value of a key of the shape.
-    pub fn get(&self, key: &str) -> Option<&'a Node> {
-        debug_assert!(
-            self.shape.fields.iter().any(|field| field.key == key),
-            "{} has no {key}",
-            self.shape.name
-        );
-        let entry = self.entries.iter().find(|entry| entry.key == key);
-        let meant = || self.meant.iter().find(|(meant, _)| *meant == key).map(|(_, entry)| *entry);
-        entry.or_else(meant).map(|entry| &entry.value)
-    }
-}
+/// A dash and what looks like a blank.
+const NO_DASH: &str = "-\u{a0}";
 
 impl<'a> Reader<'a> {
     pub fn new(source: &'a str) -> Reader<'a> {
-        Reader { source, mistakes: Vec::new() }
+        let lines = std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Reader { source, lines, mistakes: Vec::new() }
+    }
+
+    /// The line of a byte, from 1.
+    pub fn line(&self, at: usize) -> usize {
+        self.lines.partition_point(|begin| *begin <= at)
+    }
+
+    /// Whether so much is wrong that more would not be told.
+    pub fn is_full(&self) -> bool {
+        self.mistakes.len() > 2 * MAX_TOLD
     }
 
     /// The text that is read.
@@ -56,75 +56,6 @@ impl<'a> Reader<'a> {
         self.mistakes.push(Mistake::new(span.clone(), message).remedy(remedy));
     }
 
-    /// Opens a mapping: notes unknown keys, missing keys and broken groups. What is there can be read even so.
-    pub fn open<'n>(&mut self, node: &'n Node, shape: &'static Shape) -> Option<Fields<'n>> {
-        let Kind::Map(entries) = &node.kind else {
-            let keys = shape.keys().join(", ");
-            self.wrong(
-                &node.span,
-                format!("{} must be a mapping, not {}", shape.name, node.describe()),
-                format!("write it with its keys: {keys}"),
-            );
-            return None;
-        };
-        let mut meant: Vec<(&'static str, &'n Entry)> = Vec::new();
-        for entry in entries {
-            if !shape.fields.iter().any(|field| field.key == entry.key) {
-                let keys = shape.keys();
-                let missing = keys.iter().copied().filter(|key| {
-                    !entries.iter().any(|entry| entry.key == *key)
-                        && !meant.iter().any(|(meant, _)| meant == key)
-                });
-                if let Some(key) = nearest(&entry.key, missing) {
-                    meant.push((key, entry));
-                }
-                self.wrong(
-                    &entry.key_span,
-                    format!("{} has no key `{}`", shape.name, entry.key),
-                    suggestion(&entry.key, &keys),
-                );
-            }
-        }
-        let has = |key: &str| {
-            entries.iter().any(|entry| entry.key == key) || meant.iter().any(|(meant, _)| *meant == key)
-        };
-        for field in shape.fields {
-            if field.required && !has(field.key) {
-                self.wrong(
-                    &self.head_of(node),
-                    format!("{} needs the key `{}`", shape.name, field.key),
-                    format!("add `{}`: {}", field.key, lower_first(field.about)),
-                );
-            }
-        }
-        for group in shape.exactly_one {
-            let present: Vec<&str> = group.iter().copied().filter(|key| has(key)).collect();
-            if present.len() != 1 {
-                let found = if present.is_empty() {
-                    "has none".to_owned()
-                } else {
-                    format!("has {}", present.join(" and "))
-                };
-                self.wrong(
-                    &self.head_of(node),
-                    format!("{} {found} of {}", shape.name, group.join(", ")),
-                    "write exactly one of them",
-                );
-            }
-        }
-        for group in shape.at_most_one {
-            let present: Vec<&str> = group.iter().copied().filter(|key| has(key)).collect();
-            if present.len() > 1 {
-                self.wrong(
-                    &self.head_of(node),
-                    format!("{} has {}", shape.name, present.join(" and ")),
-                    "write at most one of them",
-                );
-            }
-        }
-        Some(Fields { entries, shape, meant })
-    }
-
     /// The first line of a node, to point at without marking a page.
     fn head_of(&self, node: &Node) -> Range<usize> {
         let text = self.source.get(node.span.clone()).unwrap_or_default();
@@ -134,32 +65,58 @@ impl<'a> Reader<'a> {
 
     /// The items of a list; not a list is a mistake.
     pub fn list<'n>(&mut self, node: &'n Node) -> &'n [Node] {
-        match &node.kind {
-            Kind::List(items) => items,
-            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Map(_) => {
-                self.wrong(
-                    &node.span,
-                    format!("a list belongs here, not {}", node.describe()),
-                    "write [ … ] or lines that begin with `-`",
-                );
-                &[]
+        let written = self.source.get(node.span.clone()).unwrap_or_default();
+        let remedy = match &node.kind {
+            Kind::List(items) => return items,
+            Kind::Bool(_) | Kind::Number(_) | Kind::Text(_)
+                if written.len() < 60 && !written.contains('\n') && !is_range(written) =>
+            {
+                let words: Vec<&str> = written.split_whitespace().collect();
+                let plain = !written.contains([',', '"', '\'']);
+                format!("write [{}]", if plain { words.join(", ") } else { written.to_owned() })
             }
+            Kind::Map(_) if written.starts_with(NO_DASH) => {
+                "the sign after the dash looks like a blank and is none (U+00A0): write a blank".to_owned()
+            }
+            Kind::Map(entries) if entries.iter().any(|entry| entry.value.kind != Kind::Null) => {
+                "begin each of its items with `- `".to_owned()
+            }
+            Kind::Map(entries) if entries.len() <= 5 => {
+                let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+                format!("write [{}], or lines that begin with `-`", keys.join(", "))
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Map(_) => {
+                "write [ … ] or lines that begin with `-`".to_owned()
+            }
+        };
+        self.wrong(&node.span, format!("a list belongs here, not {}", node.describe()), remedy);
+        &[]
+    }
+
+    /// The items of a list that has one at least: not a list, or an empty one, is a mistake.
+    pub fn some_list<'n>(&mut self, node: &'n Node, empty: &str, remedy: &str) -> Option<&'n [Node]> {
+        if matches!(&node.kind, Kind::List(items) if items.is_empty()) {
+            self.wrong(&node.span, empty, remedy);
         }
+        let items = self.list(node);
+        (!items.is_empty()).then_some(items)
     }
 
     /// The entries of a mapping of free keys.
     pub fn map<'n>(&mut self, node: &'n Node) -> &'n [Entry] {
-        match &node.kind {
-            Kind::Map(entries) => entries,
-            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => {
-                self.wrong(
-                    &node.span,
-                    format!("a mapping belongs here, not {}", node.describe()),
-                    "write { key: value }",
-                );
-                &[]
+        let pair = node.as_text().and_then(|text| text.split_once(['=', ':']));
+        let remedy = match (&node.kind, pair) {
+            (Kind::Map(entries), _) => return entries,
+            (_, Some((key, value))) if !key.trim().is_empty() && !value.contains(['=', ':', '\n', ',']) => {
+                format!("write {{{}: {}}}", key.trim(), value.trim())
             }
-        }
+            (Kind::List(_), _) => "write { key: value }, without brackets or dashes".to_owned(),
+            (Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_), _) => {
+                "write { key: value }".to_owned()
+            }
+        };
+        self.wrong(&node.span, format!("a mapping belongs here, not {}", node.describe()), remedy);
+        &[]
     }
 
     /// A text.
@@ -198,7 +155,11 @@ impl<'a> Reader<'a> {
         self.wrong(
             &node.span,
             format!("true or false belongs here, not {}", node.describe()),
-            "write true or false without quotes",
+            match node.as_text().map(str::to_lowercase).as_deref() {
+                Some("yes" | "y" | "on" | "true") => "write true, without quotes",
+                Some("no" | "n" | "off" | "false") => "write false, without quotes",
+                Some(_) | None => "write true or false without quotes",
+            },
         );
         None
     }
@@ -212,11 +173,8 @@ impl<'a> Reader<'a> {
         match number {
             Some(number) if range.contains(&number) => Some(number),
             Some(_) | None => {
-                self.wrong(
-                    &node.span,
-                    format!("a whole number belongs here, not {}", node.describe()),
-                    format!("write a number from {} to {}", range.start(), range.end()),
-                );
+                let (message, remedy) = no_whole(node, &range);
+                self.wrong(&node.span, message, remedy);
                 None
             }
         }
@@ -245,17 +203,13 @@ impl<'a> Reader<'a> {
         let text = self.text(node)?;
         Path::parse(&text)
             .map_err(|error| {
-                self.wrong(
-                    &node.span,
-                    error.to_string(),
-                    "write for example status.conditions[type=Ready].status",
-                )
+                self.wrong(&node.span, error.to_string(), error.remedy());
             })
             .ok()
     }
 
     /// An expression of either type. `names` are the names of steps; `None` accepts any.
-    pub fn expr(&mut self, node: &Node, names: Option<&[&str]>) -> Option<Expr> {
+    pub fn expr(&mut self, node: &Node, names: Option<&BTreeSet<String>>) -> Option<Expr> {
         let text = match &node.kind {
             Kind::Text(text) => text,
             Kind::Number(number) => {
@@ -286,7 +240,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A duration expression.
-    pub fn length(&mut self, node: &Node, names: Option<&[&str]>) -> Option<Length> {
+    pub fn length(&mut self, node: &Node, names: Option<&BTreeSet<String>>) -> Option<Length> {
         match self.expr(node, names)? {
             Expr::Length(length) => Some(length),
             Expr::Instant(instant) => {
@@ -300,9 +254,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes a duration that is nothing, whatever the constants are.
+    pub fn refuse_none(&mut self, node: &Node, length: &Length, message: &str) {
+        if length.is_none() {
+            self.wrong(&node.span, message, "write a longer one, for example 5s");
+        }
+    }
+
     /// A written-out duration (no constants).
     pub fn duration(&mut self, node: &Node) -> Option<Duration> {
-        let length = self.length(node, Some(&[]))?;
+        let length = self.length(node, Some(&BTreeSet::new()))?;
         if let Length::Fixed(length) = length {
             return Some(length);
         }
@@ -336,6 +297,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a path leads from a file to another one beside it: it is relative. Notes one that is not.
+    pub fn is_beside(&mut self, node: &Node, path: &str) -> bool {
+        let drive = path.as_bytes().get(1) == Some(&b':');
+        let absolute = path.starts_with(['/', '\\', '~']) || drive || path.contains("://");
+        let folder = path.split('/').next_back().is_some_and(|last| matches!(last, "" | "." | ".."));
+        if absolute {
+            self.wrong(&node.span, "a file is named by a path that is relative", crate::step::RELATIVE);
+        } else if folder {
+            self.wrong(&node.span, format!("`{path}` is a folder, not a file"), crate::step::RELATIVE);
+        }
+        !absolute && !folder
+    }
+
     /// Notes names in `${…}` that nothing will ever fill in.
     pub fn check_names(&mut self, span: &Range<usize>, used: &[&str], known: &BTreeSet<String>) {
         for name in used {
@@ -358,19 +332,13 @@ pub(crate) fn word<T: Copy>(
     if found.is_none() {
         let words: Vec<&str> = all.iter().map(|value| name(*value)).collect();
         let remedy = match node.as_text() {
-            Some(text) => suggestion(text, &words),
+            Some(text) => match meant_word(text, &words) {
+                Some(ours) => format!("write {ours}; known are {}", words.join(", ")),
+                None => suggestion(text, &words),
+            },
             None => format!("write one of {}", words.join(", ")),
         };
         reader.wrong(&node.span, format!("{} is not possible here", node.describe()), remedy);
     }
     found
-}
-
-/// A sentence's first letter made small, to go on after a colon.
-fn lower_first(text: &str) -> String {
-    let mut chars = text.trim_end_matches('.').chars();
-    match chars.next() {
-        Some(first) => first.to_lowercase().chain(chars).collect(),
-        None => String::new(),
-    }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, Feature, Profile};
 use crate::constants::Constants;
-use crate::faults::FaultLevel;
+use crate::faults::{FaultLevel, FaultName};
 use crate::rig::RigKind;
 
 /// What came of a scenario or a step.
@@ -84,6 +84,9 @@ pub struct Report {
     /// When it began, RFC 3339; absent in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
+    /// The profile that was chosen; absent in reports that are older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// The seed of everything drawn.
     pub seed: u64,
     /// How bad the faults were that were injected.
@@ -183,11 +186,31 @@ pub struct SearchReport {
     pub length_micros: u64,
     /// The faults that were injected, in words.
     pub injected: String,
+    /// The faults, in words, that would have struck had their scenarios not kept them away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
+    /// The trials that keep faults away, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withholding: Vec<Withholding>,
     /// How many expectations were excused because of faults in their windows.
     pub excused: u64,
     /// What failed, with its seed, in the order of names and seeds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
+}
+
+/// A trial that keeps faults away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Withholding {
+    /// The trial's name.
+    pub trial: String,
+    /// The kinds of faults that do not strike in it.
+    pub without: Vec<FaultName>,
+    /// The scenario's own words why.
+    pub because: String,
+    /// How many would have struck, in words.
+    pub withheld: String,
 }
 
 /// What a run ran on.
@@ -230,6 +253,12 @@ pub struct ScenarioReport {
     /// What would be a failure, had no fault been injected that may rightly have brought it about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excused: Vec<String>,
+    /// Faults, in words, that were injected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub injected: Option<String>,
+    /// Faults, in words, that would have struck had the scenario not kept them away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
     /// How long it took, in microseconds of the rig's time.
     pub length_micros: u64,
     /// Constants that differ from the rig's.
@@ -321,6 +350,8 @@ mod tests {
             reason: None,
             quarantined: None,
             excused: Vec::new(),
+            injected: None,
+            withheld: None,
             length_micros: 0,
             constants: BTreeMap::new(),
             steps: Vec::new(),

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::capability::{CAPABILITY_NAMES, Capability};
-use crate::constants::{Constants, STATED};
+use crate::constants::{Constant, Constants, STATED};
+use crate::equipment::{self, Equipment};
 use crate::foreign::{self, External};
 use crate::mistake::Mistakes;
 use crate::reader::{Fields, Reader, word};
 use crate::scenario::{API_VERSION, Scenario, check_kind, read_capabilities, read_constants, read_name};
 use crate::shape::{Field, FieldType, Shape};
+use crate::stranger::stranger;
 use crate::yaml::{self, Node};
 
 /// The sort of a rig.
@@ -54,25 +56,36 @@ impl RigKind {
             | Capability::Hang
             | Capability::Link
             | Capability::Console
-            | Capability::ControlPlane => !external,
+            | Capability::ControlPlane
+            | Capability::SecondScheduler => !external,
+            Capability::Flash | Capability::ConsoleInput => self == RigKind::Qemu,
             // Relays pass bytes on, not packets.
             Capability::LinkQuality => self != RigKind::Host && !external,
+            // Relays and switches pass on what they are given.
+            Capability::LinkGarbage => self == RigKind::Sim,
             Capability::Kubectl => self != RigKind::Sim,
             Capability::ExclusiveCluster | Capability::PlayedNodes | Capability::BoardIdentity => true,
             Capability::VirtualTime => self.virtual_time(),
+            // The other rigs bring their own control plane.
+            Capability::ControllerManager => external,
             Capability::ControlPlaneFlags => !external,
         }
     }
 
     /// What such a rig offers unless its file says otherwise. That nothing else is on a cluster which others
-    /// can use has to be said.
+    /// can use has to be said, and that images read their
+    /// consoles: the rig's own does not.
     pub fn capabilities(self) -> BTreeSet<Capability> {
         let mut offered = self.possible();
         match self {
             RigKind::External => {
                 offered.remove(&Capability::ExclusiveCluster);
+                offered.remove(&Capability::ControllerManager);
             }
-            RigKind::Sim | RigKind::Host | RigKind::Qemu => {}
+            RigKind::Qemu => {
+                offered.remove(&Capability::ConsoleInput);
+            }
+            RigKind::Sim | RigKind::Host => {}
         }
         offered
     }
@@ -105,6 +118,8 @@ pub struct Rig {
     pub board: BoardProfile,
     /// The emulator's program and the arguments that select machine and processor, in place of the usual ones.
     pub emulator: Vec<String>,
+    /// Images, storage, and the program that is a second scheduler.
+    pub equipment: Equipment,
     /// The file of what is known of the implementation that runs on it, relative to the rig's own.
     pub limitations: Option<String>,
     /// Where the control plane is that the rig does not start; of the kind `external` only.
@@ -221,6 +236,9 @@ static SPEC: Shape = Shape::new(
             FieldType::List(&FieldType::Text),
             "The emulator's program and its arguments for machine and processor.",
         ),
+        equipment::IMAGES,
+        equipment::STORAGE_BYTES,
+        equipment::SCHEDULER,
         Field::optional(
             "limitations",
             FieldType::Text,
@@ -264,6 +282,9 @@ impl Rig {
     pub fn parse(file: &str, source: &str) -> Result<Rig, Mistakes> {
         let mut mistakes = Vec::new();
         let root = yaml::parse_one(source, &mut mistakes);
+        if let Some(mistake) = root.as_ref().and_then(|root| stranger(root, "Rig")) {
+            return Err(Mistakes::new(file, source, vec![mistake]));
+        }
         let mut reader = Reader::new(source);
         let rig = root.as_ref().and_then(|root| read(&mut reader, root));
         mistakes.append(&mut reader.mistakes);
@@ -288,7 +309,8 @@ impl Rig {
 
     /// Why a scenario cannot run on this rig, if it cannot.
     pub fn refuses(&self, scenario: &Scenario) -> Option<String> {
-        self.lacks(scenario.boards.len(), &scenario.needs).or_else(|| {
+        let lacks = self.lacks(scenario.boards.len(), &scenario.needs);
+        lacks.or_else(|| self.equipment.lacks(&self.name, scenario)).or_else(|| {
             self.external.as_ref().and_then(|external| foreign::refuses(self, external, scenario))
         })
     }
@@ -322,11 +344,19 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
     };
     let constants_node = spec.get("constants")?;
     let stated = read_constants(reader, Some(constants_node), false);
-    let missing: Vec<crate::Constant> = crate::Constant::ALL
-        .into_iter()
-        .filter(|constant| constants_node.get(constant.name()).is_none())
-        .collect();
+    let missing: Vec<Constant> =
+        Constant::ALL.into_iter().filter(|constant| constants_node.get(constant.name()).is_none()).collect();
     foreign::check_missing(reader, constants_node, &missing, external.as_ref());
+    if let (Some(renew), Some(lease), Some(node)) = (
+        stated.get(&Constant::RenewInterval),
+        stated.get(&Constant::LeaseDuration),
+        constants_node.get(Constant::RenewInterval.name()),
+    ) && renew >= lease
+    {
+        let message =
+            "leases run out before they are renewed: renewInterval is not shorter than leaseDuration";
+        reader.wrong(&node.span, message, "write a shorter one; usual is a third of leaseDuration");
+    }
     let capabilities = spec.get("capabilities").map(|node| {
         let stated = read_capabilities(reader, Some(node));
         if let Some(kind) = kind {
@@ -338,10 +368,11 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         Some(node) => reader.open(node, &BOARD).map(|fields| read_board(reader, &fields)),
         None => Some(BoardProfile::default()),
     };
-    let emulator = match spec.get("emulator") {
+    let emulator: Vec<String> = match spec.get("emulator") {
         Some(node) => reader.list(node).iter().filter_map(|item| reader.text(item)).collect(),
         None => Vec::new(),
     };
+    let equipment = equipment::read(reader, &spec, kind, &emulator);
     let limitations = spec.get("limitations").and_then(|node| reader.text(node));
     let kind = kind?;
     let usual = match kind {
@@ -371,6 +402,7 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         capabilities: capabilities.unwrap_or_else(|| kind.capabilities()),
         board: board?,
         emulator,
+        equipment,
         limitations,
         external,
     })
@@ -403,12 +435,23 @@ fn read_board(reader: &mut Reader<'_>, fields: &Fields<'_>) -> BoardProfile {
     let mut few = |key: &str, usual: u8| u8::try_from(whole(key, u32::from(usual), 64)).unwrap_or(usual);
     let (i2c, uart, adc) = (few("i2c", usual.i2c), few("uart", usual.uart), few("adc", usual.adc));
     let (rmt_tx, rmt_rx) = (few("rmtTx", usual.rmt_tx), few("rmtRx", usual.rmt_rx));
+    let mut stated = BTreeSet::new();
     let mut pins = |key: &str, usual: Vec<u8>| match fields.get(key) {
-        Some(node) => reader
-            .list(node)
-            .iter()
-            .filter_map(|item| reader.whole(item, 0..=63).and_then(|pin| u8::try_from(pin).ok()))
-            .collect(),
+        Some(node) => {
+            let mut pins = Vec::new();
+            for item in reader.list(node) {
+                let Some(pin) = reader.whole(item, 0..=63).and_then(|pin| u8::try_from(pin).ok()) else {
+                    continue;
+                };
+                if !stated.insert(pin) {
+                    let message = format!("the pin {pin} stands here for the second time");
+                    let remedy = "leave one of them: a pin is stated once, under gpio or under reservedGpio";
+                    reader.wrong(&item.span, message, remedy);
+                }
+                pins.push(pin);
+            }
+            pins
+        }
         None => usual,
     };
     let (gpio, reserved_gpio) = (pins("gpio", usual.gpio), pins("reservedGpio", usual.reserved_gpio));

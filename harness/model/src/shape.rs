@@ -264,10 +264,13 @@ impl FieldType {
             FieldType::Object => or_template(json!({"type": "object"}), "an object belongs here"),
             FieldType::Pattern => json!({"$ref": "#/definitions/pattern"}),
             FieldType::Count => count_schema(true),
-            FieldType::Mapping(value) => {
-                json!({"type": "object", "additionalProperties": value.schema()})
+            FieldType::Mapping(value) => or_template(
+                json!({"type": "object", "additionalProperties": value.schema()}),
+                "keys and their values belong here",
+            ),
+            FieldType::List(item) => {
+                or_template(json!({"type": "array", "items": item.schema()}), "a list belongs here")
             }
-            FieldType::List(item) => json!({"type": "array", "items": item.schema()}),
             FieldType::OneOrList(item) => {
                 json!({"anyOf": [item.schema(), {"type": "array", "minItems": 1, "items": item.schema()}]})
             }

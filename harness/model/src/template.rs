@@ -58,6 +58,30 @@ pub fn names(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// A name as other languages write it, if the text is nothing else or has it in double braces: how it is written, and the
+/// name. `$uid`, `$(uid)`, `{{ .uid }}`.
+pub(crate) fn foreign(text: &str) -> Option<(&str, &str)> {
+    if let Some(at) = text.find("{{")
+        && let Some(length) = text[at..].find("}}")
+    {
+        let name = text[at + 2..at + length].trim().trim_start_matches(['.', '$']);
+        return is_name(name).then_some((&text[at..at + length + 2], name));
+    }
+    let rest = text.strip_prefix('$')?;
+    let name = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(rest);
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    (begins && is_name(name)).then_some((text, name))
+}
+
+/// The first name of a text that stands in braces without a dollar, as URL templates have it: `/namespaces/{namespace}`.
+pub(crate) fn single_braces(text: &str) -> Option<&str> {
+    text.match_indices('{').find_map(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let name = &text[at + 1..at + text[at..].find('}')?];
+        (!matches!(before, Some('$' | '{')) && is_name(name)).then_some(name)
+    })
+}
+
 /// The names in all texts and keys of a value.
 pub fn names_in(value: &Value) -> Vec<&str> {
     match value {
@@ -165,6 +189,39 @@ mod tests {
         check(json!("$${n} $ ${ {} ${a b}"), json!("${n} $ ${ {} ${a b}"));
         assert_eq!(fill(&json!(["${x}"]), &values()), Err(MissingName("x".to_owned())));
         assert_eq!(names_in(&json!({"${a}": "${b}${c}"})), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn names_of_other_languages_are_known() {
+        for (text, expected) in [
+            ("$uid", Some(("$uid", "uid"))),
+            ("$(uid)", Some(("$(uid)", "uid"))),
+            ("a {{ .uid }} b", Some(("{{ .uid }}", "uid"))),
+            ("${uid}", None),
+            ("$${uid}", None),
+            ("$5", None),
+            ("cost: $x", None),
+            ("{{", None),
+            ("{{}}", None),
+            ("$", None),
+        ] {
+            assert_eq!(foreign(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_in_single_braces_are_known() {
+        for (text, expected) in [
+            ("/namespaces/{namespace}/pods", Some("namespace")),
+            ("/a/${x}/{b}", Some("b")),
+            ("/a/${x}", None),
+            ("/a/$${x}", None),
+            ("/a/{{x}}", None),
+            ("/a/{x y}", None),
+            ("/a/{", None),
+        ] {
+            assert_eq!(single_braces(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{self, api, played, rig};
+use crate::act::{
+    self, api, control_plane, flash, kubectl, link, mark, played, power, scheduler, send, time,
+};
 use crate::expect::{self, read};
 use crate::fragment;
 use crate::shape::{Field, FieldType, Shape, refused_beside};
@@ -99,13 +101,17 @@ verbs! {
         Uncordon(act::Cordon) "uncordon" Act FieldType::Shape(&api::UNCORDON), api::uncordon;
         Bind(act::Bind) "bind" Act FieldType::Shape(&api::BIND), api::bind;
         Request(act::RequestAct) "request" Act FieldType::Shape(&api::REQUEST), api::request;
-        Power(act::Power) "power" Act FieldType::Shape(&rig::POWER), rig::power;
-        Link(act::Link) "link" Act FieldType::Shape(&rig::LINK), rig::link;
-        ControlPlane(act::ControlPlaneAct) "controlPlane" Act FieldType::Shape(&rig::CONTROL_PLANE), rig::control_plane;
+        Power(act::Power) "power" Act FieldType::Shape(&power::POWER), power::power;
+        Link(act::Link) "link" Act FieldType::Shape(&link::LINK), link::link;
+        ControlPlane(act::ControlPlaneAct) "controlPlane" Act FieldType::Shape(&control_plane::CONTROL_PLANE), control_plane::control_plane;
+        Scheduler(act::Scheduler) "scheduler" Act FieldType::Shape(&scheduler::SCHEDULER), scheduler::scheduler;
+        Flash(act::Flash) "flash" Act FieldType::Shape(&flash::FLASH), flash::flash;
+        Send(act::Send) "send" Act FieldType::Shape(&send::SEND), send::send;
         Node(act::PlayedNode) "node" Act FieldType::Shape(&played::NODE), played::node;
-        Kubectl(act::Kubectl) "kubectl" Act FieldType::Shape(&rig::KUBECTL), rig::kubectl;
-        Wait(act::Wait) "wait" Act FieldType::Instant, rig::wait;
-        Advance(act::Advance) "advance" Act FieldType::Duration, rig::advance;
+        Mark(act::Mark) "mark" Act FieldType::Shape(&mark::MARK), mark::mark;
+        Kubectl(act::Kubectl) "kubectl" Act FieldType::Shape(&kubectl::KUBECTL), kubectl::kubectl;
+        Wait(act::Wait) "wait" Act FieldType::Instant, time::wait;
+        Advance(act::Advance) "advance" Act FieldType::Duration, time::advance;
         Parallel(Vec<Step>) "parallel" Act FieldType::Steps, crate::step::parallel;
         Expect(expect::Expect) "expect" Expectation FieldType::Shape(&read::EXPECT), read::expect;
         Never(expect::Never) "never" Expectation FieldType::Shape(&read::NEVER), read::never;
@@ -187,6 +193,8 @@ pub(crate) fn step_schema() -> Value {
         "type": "object",
         "description": "A step: one verb, and `as` if one likes.",
         "properties": properties,
+        // A row of a table may choose the verb.
+        "patternProperties": {"^\\$\\{[A-Za-z0-9_-]+\\}$": {}},
         "additionalProperties": false,
         "allOf": rules,
     })

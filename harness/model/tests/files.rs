@@ -92,6 +92,35 @@ fn looking_at_a_console_needs_a_console() {
     }
 }
 
+/// What stands in an expression and is filled in later changes nothing about its groups.
+#[test]
+fn a_capture_knows_its_groups_where_a_name_stands_in_the_expression() {
+    for capture in [
+        "console: {board: a, matches: 'pod ${namespace}/p at (?<found>.+)'}",
+        "request: {path: {$regex: '/namespaces/${namespace}/pods/(?<found>.+)'}}",
+    ] {
+        let source = format!(
+            "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: look, requirements: [NODE-03], profile: kube32}}\nspec:\n  rig: {{boards: 1}}\n  steps:\n    - request: {{method: GET, path: /version}}\n    - capture: {{{capture}}}\n    - expect: {{of: {{kind: Pod, name: '${{found}}'}}, within: 1s}}\n"
+        );
+        Scenario::parse("look.yaml", &source, &catalogue(), &|_| Err("no files".into()))
+            .unwrap_or_else(|mistakes| panic!("{capture}: {mistakes:#}"));
+    }
+}
+
+/// What does not strike stands in each row's scenario.
+#[test]
+fn faults_that_do_not_strike_are_read_with_their_reason() {
+    let source = "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {name: kept, requirements: [NODE-03], profile: kube32, cases: [one, two]}\nspec:\n  cases: {one: {of: 1}, two: {of: 2}}\n  faults: {without: [kill, power-cut], because: ' It counts. '}\n  steps:\n    - wait: 1s\n";
+    let scenarios = Scenario::parse("kept.yaml", source, &catalogue(), &|_| Err("no files".into()))
+        .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
+    assert_eq!(scenarios.len(), 2);
+    for scenario in scenarios {
+        let withheld = scenario.withheld.expect("what is withheld");
+        let kinds: Vec<&str> = withheld.kinds.iter().map(|kind| kind.name()).collect();
+        assert_eq!((kinds, withheld.because.as_str()), (vec!["power-cut", "kill"], "It counts."));
+    }
+}
+
 /// Every key under `properties`, however deep.
 fn keys(schema: &serde_json::Value, found: &mut BTreeSet<String>) {
     if let Some(properties) = schema["properties"].as_object() {

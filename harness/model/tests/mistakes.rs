@@ -105,6 +105,8 @@ fn mistakes_in_limitations() {
         "  quarantine:\n  - {scenario: node/hang, reference: docs/x.md, reason: now and then, until: 2027-03-31}",
         "  knownLimitations:\n  - {scenario: node/los, reference: x, reason: why}",
         "  knownLimitations:\n  - {scenario: power-loss, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: node/loss/long, reference: x, reason: why}",
+        "  knownLimitations:\n  - {scenario: hang, reference: x, reason: why}",
         "  knownLimitations:\n  - {scenario: node/loss, case: shrt, reference: x, reason: why}",
         "  knownLimitations:\n  - {scenario: node/hang, case: short, reference: x, reason: why}",
         "  knownLimitations:\n  - {requirement: NODE-300, reference: x, reason: why}",
@@ -271,6 +273,8 @@ fn a_fragment_is_checked_by_itself() {
             "{board: {}}",
             "[{power: {board: \"${board}\", do: cutt}}, {wait: outage + 1s}, {delete: {kind: Pod, name: \"${pod}\"}}]",
         ),
+        ("[board]", "[{power: {board: \"${board}\", do: cut}}]"),
+        ("{board: a}", "[{power: {board: \"${board}\", do: cut}}]"),
         ("{}", "[{include: {file: cut.yaml}}]"),
         ("{}", "[]"),
     ];

@@ -45,7 +45,11 @@ fn needs_of_word(verb: Verb, shape: &Shape, word: &str) -> Vec<Capability> {
     });
     let mut steps =
         std::iter::once(String::new()).chain(more).map(|more| format!("{before}do: {word}{more}}}"));
-    steps.find_map(|step| needs(&step).ok()).unwrap_or_else(|| panic!("no step with do: {word} can be read"))
+    // Some words say something only after the act of the example.
+    let after = |step: &str| needs(&format!("{}\n    - {step}", verb.example()));
+    steps
+        .find_map(|step| needs(&step).or_else(|_| after(&step)).ok())
+        .unwrap_or_else(|| panic!("no step with do: {word} can be read"))
 }
 
 /// What a verb implies, with each word of its key `do`.

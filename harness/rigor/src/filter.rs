@@ -2,6 +2,9 @@
 //!
 //! A bare word is a part of the trial's name. Pure; errors say where the expression stops making sense.
 
+use rigor_model::catalogue::Catalogue;
+use rigor_model::mistake::nearest;
+
 /// What an expression can ask about a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
@@ -60,6 +63,31 @@ impl Filter {
         let filter = parser.either()?;
         parser.space();
         if parser.rest.is_empty() { Ok(filter) } else { Err(parser.error("expected `&`, `|` or the end")) }
+    }
+
+    /// [`Filter::parse`], and each requirement must be in the catalogue: a filter for one that is not would match nothing.
+    ///
+    /// # Errors
+    /// See [`FilterError`].
+    pub fn known(expression: &str, catalogue: &Catalogue) -> Result<Self, FilterError> {
+        let filter = Self::parse(expression)?;
+        let is_known = |wanted: &str| {
+            catalogue.iter().any(|row| {
+                row.id.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            })
+        };
+        let unknown = filter.requirements().into_iter().find(|wanted| !is_known(wanted));
+        let Some(unknown) = unknown else { return Ok(filter) };
+        let remedy = match nearest(unknown, catalogue.iter().map(|row| row.id.as_str())) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "ids, or their beginning as in req:NODE, stand in suites/requirements.yaml".to_owned(),
+        };
+        let before = expression.split(unknown).next().unwrap_or_default();
+        Err(FilterError {
+            expression: expression.to_owned(),
+            column: before.chars().count() + 1,
+            problem: format!("no requirement is called {unknown}; {remedy}"),
+        })
     }
 
     /// The requirements that it speaks of, as they are written.

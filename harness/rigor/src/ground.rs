@@ -43,6 +43,9 @@ pub fn find_rig(name: &str, rigs: &Path) -> Result<Rig, RigError> {
     // What it names lies beside it.
     let beside = |name: &String| path.parent().unwrap_or(Path::new("")).join(name).display().to_string();
     rig.limitations = rig.limitations.as_ref().map(beside);
+    for file in rig.equipment.images.values_mut() {
+        *file = beside(file);
+    }
     if let Some(external) = &mut rig.external {
         let home = |name: &&mut String| !name.starts_with("~/");
         for name in external.kubeconfig.iter_mut().chain(external.tokens.values_mut()).filter(home) {
@@ -93,7 +96,7 @@ pub struct Ground {
 enum Kind {
     #[cfg(feature = "sim")]
     Sim,
-    Bench(Bench),
+    Bench(Box<Bench>),
     Cluster(Cluster),
 }
 
@@ -105,7 +108,7 @@ impl Ground {
     pub fn prepare(rig: Rig) -> Result<Self, Infra> {
         let kind = match rig.kind {
             RigKind::Sim => simulated()?,
-            RigKind::Host | RigKind::Qemu => Kind::Bench(Bench::find(&rig)?),
+            RigKind::Host | RigKind::Qemu => Kind::Bench(Box::new(Bench::find(&rig)?)),
             RigKind::External => {
                 let cluster = Cluster::connect(&rig)?;
                 return Ok(Self { rig: cluster.rig().clone(), kind: Kind::Cluster(cluster) });
@@ -159,7 +162,7 @@ impl Ground {
     /// # Errors
     /// The world does not come up, or the rig cannot inject faults and is to.
     pub fn open(&self, asked: &Asked<'_>) -> Result<Box<dyn World>, Infra> {
-        let Asked { constants, boards, flags, seed, faults } = *asked;
+        let Asked { constants, boards, flags, seed, faults, without } = *asked;
         refuse_own(flags)?;
         let boards: Vec<BoardSpec> = boards
             .iter()
@@ -167,13 +170,13 @@ impl Ground {
             .collect();
         match &self.kind {
             #[cfg(feature = "sim")]
-            Kind::Sim => rigor_sim::open_with_flags(constants, &boards, seed, faults, flags),
+            Kind::Sim => rigor_sim::open_with(constants, &boards, seed, faults, without, flags),
             Kind::Bench(_) | Kind::Cluster(_) if !faults.level().is_none() => Err(Infra::lasting(
                 format!("rig {} cannot inject faults: nothing of it is simulated", self.rig.name),
                 "run with a rig of kind sim, or without faults",
             )),
             Kind::Bench(bench) => {
-                let bench = Bench { flags: flags.to_vec(), ..bench.clone() };
+                let bench = Bench { flags: flags.to_vec(), ..(**bench).clone() };
                 processes::open(&bench, constants, &boards, seed)
             }
             Kind::Cluster(_) if !flags.is_empty() => Err(Infra::lasting(
@@ -249,8 +252,9 @@ mod tests {
         let error = find_rig("qemo", &rigs()).unwrap_err().to_string();
         assert!(error.starts_with("there is no rig `qemo`: no file "), "{error}");
         assert!(
-            error
-                .ends_with("known are external, host, qemu, qemu-short, sim, or give the path of a rig file"),
+            error.ends_with(
+                "known are external, host, kubernetes, qemu, qemu-short, sim, or give the path of a rig file"
+            ),
             "{error}"
         );
         let error = find_rig("sim", Path::new("/nowhere")).unwrap_err().to_string();

@@ -4,6 +4,8 @@
 //! (something done outside the API). Such recordings have no pulses, so an observation is taken to arrive within a
 //! stated time after the write.
 
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use rigor_model::{Constants, FaultLevel};
 use rigor_trace::{Fact, History, Micros, Verb};
 use serde::Deserialize;
@@ -13,6 +15,9 @@ use std::time::Duration;
 
 /// An observation is taken to arrive at most this long after the write it shows.
 const DELIVERY: Micros = Micros(100_000);
+
+/// No recording goes on for longer: about three years, in seconds.
+const LONGEST: f64 = 1e8;
 
 /// Why a recording cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -70,19 +75,38 @@ pub fn import(name: &str, recording: &str, constants: &Constants) -> Result<Hist
         let wrong = |problem: String| ImportError { line: index + 1, problem };
         let line: Line = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         match line {
-            Line::RecordingStarted { wall: stated } => wall = Some(stated),
+            Line::RecordingStarted { wall: stated } => {
+                if wall.is_some() || !facts.is_empty() {
+                    return Err(wrong("RecordingStarted stands once, before all else".to_owned()));
+                }
+                if stated.parse::<Timestamp>().is_err() {
+                    let like = "2026-11-29T12:58:51.568908Z";
+                    return Err(wrong(format!("wall: `{stated}` is no time; write it as {like}")));
+                }
+                wall = Some(stated);
+            }
             Line::Observed { at, watch, r#type, object } => {
                 let stream =
                     stream_of(&watch).ok_or_else(|| wrong(format!("`{watch}` is no collection's path")))?;
                 let verb =
                     verb_of(&r#type).ok_or_else(|| wrong(format!("`{}` is no watch event", r#type)))?;
                 streams.insert(stream.clone());
-                facts.push((micros(at), Fact::Object { stream, verb, object }));
+                facts.push((micros("at", at).map_err(wrong)?, Fact::Object { stream, verb, object }));
             }
             Line::Request { sent, answered, method, path, body, status, date, answer } => {
+                let (sent, answered) =
+                    (micros("sent", sent).map_err(&wrong)?, micros("answered", answered).map_err(&wrong)?);
+                if answered < sent {
+                    return Err(wrong(format!("answered at {answered}, before it was sent at {sent}")));
+                }
+                if let Some(date) = date.as_deref().filter(|date| rfc2822::parse(date).is_err()) {
+                    return Err(wrong(format!(
+                        "date: `{date}` is not the Date of an HTTP answer; leave it out"
+                    )));
+                }
                 let fact = Fact::Request {
                     id: requests,
-                    sent: micros(sent),
+                    sent,
                     as_user: "admin".to_owned(),
                     method,
                     path,
@@ -94,9 +118,11 @@ pub fn import(name: &str, recording: &str, constants: &Constants) -> Result<Hist
                     error: None,
                 };
                 requests += 1;
-                facts.push((micros(answered), fact));
+                facts.push((answered, fact));
             }
-            Line::Mark { at, name, node } => facts.push((micros(at), Fact::Mark { name, subject: node })),
+            Line::Mark { at, name, node } => {
+                facts.push((micros("at", at).map_err(wrong)?, Fact::Mark { name, subject: node }));
+            }
         }
     }
     let Some(wall) = wall else {
@@ -130,14 +156,21 @@ pub fn import(name: &str, recording: &str, constants: &Constants) -> Result<Hist
     Ok(history)
 }
 
-fn micros(seconds: f64) -> Micros {
-    Micros::from_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+fn micros(key: &str, seconds: f64) -> Result<Micros, String> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if seconds <= LONGEST => Ok(Micros::from_duration(duration)),
+        Ok(_) | Err(_) => {
+            Err(format!("{key}: {seconds} is no time of a recording; write seconds from its start"))
+        }
+    }
 }
 
 /// The resource of a watched collection: the last part of its path.
 fn stream_of(watch: &str) -> Option<String> {
     let path = watch.split('?').next()?;
-    path.rsplit('/').next().filter(|plural| !plural.is_empty()).map(str::to_owned)
+    let below = path.strip_prefix("/api/").or_else(|| path.strip_prefix("/apis/"))?;
+    let (_, plural) = below.rsplit_once('/')?;
+    (!plural.is_empty()).then(|| plural.to_owned())
 }
 
 fn verb_of(event: &str) -> Option<Verb> {
@@ -176,5 +209,30 @@ mod tests {
         assert_eq!(refused(""), "line 1: there is no RecordingStarted with the wall time of zero");
         let odd = RECORDING.replace("ADDED", "GONE");
         assert_eq!(refused(&odd), "line 2: `GONE` is no watch event");
+        for (from, to, said) in [
+            ("2026-11-29T", "2026-13-29T", "line 1: wall: `2026-13-29T12:58:51.5Z` is no time; write it as "),
+            ("/api/v1/pods", "pods", "line 2: `pods` is no collection's path"),
+            (
+                "\"at\":0.5",
+                "\"at\":-1",
+                "line 2: at: -1 is no time of a recording; write seconds from its start",
+            ),
+            ("\"at\":0.25", "\"at\":1e30", "line 4: at: 1"),
+            ("\"sent\":0.1", "\"sent\":0.8", "line 5: answered at 0.750 s, before it was sent at 0.800 s"),
+            (
+                "\"status\"",
+                "\"date\":\"soon\",\"status\"",
+                "line 5: date: `soon` is not the Date of an HTTP answer",
+            ),
+        ] {
+            let wrong = RECORDING.replace(from, to);
+            assert_ne!(wrong, RECORDING);
+            assert!(refused(&wrong).starts_with(said), "{}", refused(&wrong));
+        }
+        let started = RECORDING.lines().next().unwrap();
+        for late in [format!("{RECORDING}{started}"), RECORDING.replacen(started, "", 1) + started] {
+            let said = refused(&late);
+            assert!(said.ends_with(": RecordingStarted stands once, before all else"), "{said}");
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! The harness: runs scenarios on rigs, judges them, writes reports.
 
 pub mod cli;
+pub mod coverage;
 pub mod dispatch;
 pub mod exit;
 pub mod filter;
+pub mod gate;
 pub mod ground;
 pub mod import;
 pub mod limits;
 pub mod lint;
+pub mod listing;
 pub mod plan;
 pub mod report;
 pub mod runner;

@@ -1,18 +1,25 @@
 //! Everything that is wrong with scenario, rig and limitations files, and what is probably wrong: one finding a mistake.
 //!
 //! Mistakes of one file come from its reader. What is wrong only between files is found here: a name that two files
-//! have, a file called otherwise than what is in it, a capability that no rig offers.
+//! have, a file called otherwise than what is in it, a capability that no rig offers. Of the files that are not chosen only
+//! those are read whose names say that they could be twins.
+
+#[cfg(test)]
+mod tests;
+mod unused;
 
 use crate::limits;
-use crate::suite::{FragmentFile, ScenarioFile, SuiteError, Suites};
+use crate::plan::only_observes;
+use crate::suite::{FragmentFile, ScenarioFile, SuiteError, Suites, beside, read};
 use rigor_model::catalogue::Catalogue;
 use rigor_model::mistake::{Mistake, Mistakes};
-use rigor_model::yaml::{self, Kind, Node};
-use rigor_model::{Capability, Rig, Scenario};
+use rigor_model::yaml::{self, Node};
+use rigor_model::{Capability, Files, Rig, Scenario};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use unused::unused;
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -91,7 +98,7 @@ impl From<SuiteError> for Found {
 
 /// What is to be looked at.
 #[derive(Debug, Default)]
-pub struct Files {
+pub struct Chosen {
     /// Scenarios.
     pub scenarios: Vec<ScenarioFile>,
     /// Fragments, each by itself.
@@ -102,30 +109,28 @@ pub struct Files {
     pub limitations: Vec<PathBuf>,
 }
 
-/// Looks at all files.
-///
-/// # Errors
-/// The suites cannot be read.
-pub fn lint(
-    files: &Files,
-    suites: &Suites,
-    catalogue: &Catalogue,
-    rigs: &Path,
-) -> Result<Vec<Found>, SuiteError> {
+/// Looks at all files. What cannot be read is found wrong as well.
+pub fn lint(files: &Chosen, suites: &Suites, catalogue: &Catalogue, rigs: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     let mut limitations = files.limitations.clone();
     for path in &files.rigs {
         let shown = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Err(error) => found.push(unreadable(&shown, &error)),
-            Ok(source) => match Rig::parse(&shown, &source) {
-                Ok(rig) => {
-                    let folder = path.parent().unwrap_or(Path::new(""));
-                    limitations.extend(rig.limitations.as_ref().map(|named| folder.join(named)));
-                    found.extend(warnings(&shown, &source, rig_is_called_otherwise(path, &source, &rig)));
+        let source = match read(path) {
+            Ok(source) => source,
+            Err(error) => {
+                found.push(error.into());
+                continue;
+            }
+        };
+        match Rig::parse(&shown, &source) {
+            Ok(rig) => {
+                match named_limitations(path, &source, &rig) {
+                    Ok(named) => limitations.extend(named),
+                    Err(mistake) => found.extend(errors(&shown, &source, vec![mistake])),
                 }
-                Err(mistakes) => found.push(Found { severity: Severity::Error, mistakes }),
-            },
+                found.extend(warnings(&shown, &source, rig_is_called_otherwise(path, &source, &rig)));
+            }
+            Err(mistakes) => found.push(Found { severity: Severity::Error, mistakes }),
         }
     }
     limitations.sort();
@@ -134,46 +139,87 @@ pub fn lint(
         found.extend(limits::load(path, suites, catalogue).err().map(Found::from));
     }
     found.extend(files.fragments.iter().filter_map(|file| file.check().err()).map(Found::from));
-    let names = names(&suites.files()?, &files.scenarios);
-    let offered = offered(rigs);
-    for file in &files.scenarios {
-        scenario(file, catalogue, &names, offered.as_deref(), &mut found);
+    let sources: Vec<(&ScenarioFile, Result<String, SuiteError>)> =
+        files.scenarios.iter().map(|file| (file, read(file.path()))).collect();
+    let names = names(&sources, suites);
+    let offered = if sources.is_empty() { None } else { offered(rigs) };
+    for (file, source) in sources {
+        let source = match source {
+            Ok(source) => source,
+            Err(error) => {
+                found.push(error.into());
+                continue;
+            }
+        };
+        let shown = file.path().display().to_string();
+        let own = file.path().canonicalize().unwrap_or_else(|_| file.path().to_owned());
+        let twins = |name: &str| -> Vec<String> {
+            let all = names.get(name).into_iter().flatten();
+            all.filter(|(path, _)| **path != own).map(|(_, shown)| shown.clone()).collect()
+        };
+        let scenario = Source { shown: &shown, source: &source, files: &beside(file.path()) };
+        found.extend(scenario.check(catalogue, &twins, offered.as_deref()));
     }
-    Ok(found)
+    found
 }
 
-fn unreadable(shown: &str, error: &std::io::Error) -> Found {
-    let mistake = Mistake::new(0..0, format!("the file cannot be read: {error}"))
-        .remedy("files are UTF-8 and readable");
-    Found { severity: Severity::Error, mistakes: Mistakes::new(shown, "", vec![mistake]) }
+fn errors(shown: &str, source: &str, list: Vec<Mistake>) -> Option<Found> {
+    (!list.is_empty())
+        .then(|| Found { severity: Severity::Error, mistakes: Mistakes::new(shown, source, list) })
 }
 
 fn warnings(shown: &str, source: &str, list: Vec<Mistake>) -> Option<Found> {
     (!list.is_empty())
-        .then(|| Found { severity: Severity::Warning, mistakes: Mistakes::new(shown, source, list) })
+        .then(|| Found { severity: Severity::Warning, mistakes: Mistakes::warnings(shown, source, list) })
+}
+
+/// The file of limitations that a rig names. That it is not there is a mistake of the rig's file.
+fn named_limitations(path: &Path, source: &str, rig: &Rig) -> Result<Option<PathBuf>, Mistake> {
+    let Some(name) = &rig.limitations else { return Ok(None) };
+    let named = path.parent().unwrap_or(Path::new("")).join(name);
+    let Err(error) = std::fs::metadata(&named) else { return Ok(Some(named)) };
+    let root = yaml::parse_one(source, &mut Vec::new());
+    let node = root.as_ref().and_then(|root| root.get("spec")?.get("limitations"));
+    Err(Mistake::new(
+        node.map_or(0..0, |node| node.span.clone()),
+        format!("the file of limitations `{name}` cannot be read: {error}"),
+    )
+    .remedy("write a path relative to the rig's file, or leave it out"))
 }
 
 /// For each name of a scenario the files that have it: by their true paths, as they are shown.
 type Names = BTreeMap<String, BTreeMap<PathBuf, String>>;
 
-/// The paths of all files by the name of the scenario in them, whatever else is wrong with them.
-fn names(all: &[ScenarioFile], chosen: &[ScenarioFile]) -> Names {
+/// The paths by the name of the scenario in them, whatever else is wrong with them: of the chosen files, and of those
+/// others whose file is called as a chosen scenario.
+fn names(chosen: &[(&ScenarioFile, Result<String, SuiteError>)], suites: &Suites) -> Names {
     let mut names = Names::new();
-    for file in all.iter().chain(chosen) {
-        let Ok(source) = std::fs::read_to_string(file.path()) else { continue };
-        if let Some((name, _)) = name_of(&source) {
-            let path = file.path().canonicalize().unwrap_or_else(|_| file.path().to_owned());
-            names.entry(name).or_default().entry(path).or_insert_with(|| file.path().display().to_string());
+    let mut note = |file: &ScenarioFile, source: &str| {
+        let (name, _) = name_of(source)?;
+        let path = file.path().canonicalize().unwrap_or_else(|_| file.path().to_owned());
+        let shown = file.path().display().to_string();
+        names.entry(name.clone()).or_default().entry(path).or_insert(shown);
+        Some(name)
+    };
+    let known: BTreeSet<String> =
+        chosen.iter().filter_map(|(file, source)| note(file, source.as_ref().ok()?)).collect();
+    for file in known.iter().flat_map(|name| suites.called(name)) {
+        if !chosen.iter().any(|(other, _)| other.path() == file.path())
+            && let Ok(source) = read(file.path())
+        {
+            note(&file, &source);
         }
     }
     names
 }
 
-/// `metadata.name` and where it stands, if the file is YAML.
+/// `metadata.name` and where it stands, if the file is YAML and ours.
 fn name_of(source: &str) -> Option<(String, Range<usize>)> {
     let root = yaml::parse_one(source, &mut Vec::new())?;
+    let version = root.get("apiVersion").and_then(Node::as_text);
     let name = root.get("metadata")?.get("name")?;
-    Some((name.as_text()?.to_owned(), name.span.clone()))
+    let ours = version.is_none_or(|version| version.starts_with("rigor.dev/"));
+    Some((name.as_text().filter(|_| ours)?.to_owned(), name.span.clone()))
 }
 
 /// The rigs whose files can be read; nothing where there is none to ask.
@@ -185,55 +231,56 @@ fn offered(rigs: &Path) -> Option<Vec<Rig>> {
     (!rigs.is_empty()).then_some(rigs)
 }
 
-fn scenario(
-    file: &ScenarioFile,
-    catalogue: &Catalogue,
-    names: &Names,
-    rigs: Option<&[Rig]>,
-    found: &mut Vec<Found>,
-) {
-    let shown = file.path().display().to_string();
-    let source = match std::fs::read_to_string(file.path()) {
-        Ok(source) => source,
-        Err(error) => return found.push(unreadable(&shown, &error)),
-    };
-    let folder = file.path().parent().unwrap_or(Path::new("."));
-    let beside = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-    let read = Scenario::parse(&shown, &source, catalogue, &beside);
-    let mut mistakes: Vec<Mistake> = match &read {
-        Ok(_) => Vec::new(),
-        Err(mistakes) => mistakes.iter().cloned().collect(),
-    };
-    if let Some((name, span)) = name_of(&source) {
-        let stem = file.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        if stem.as_ref() != Some(&name) {
-            mistakes.push(
-                Mistake::new(span.clone(), format!("the scenario in this file is called {name}"))
-                    .remedy("a scenario and its file have the same name: rename one of them"),
-            );
+/// The text of a scenario file.
+struct Source<'a> {
+    /// The file as it was named.
+    shown: &'a str,
+    source: &'a str,
+    /// Reads what it names.
+    files: &'a Files<'a>,
+}
+
+impl Source<'_> {
+    /// Everything that is, or may be, wrong with it. `twins` are the other files that have a name.
+    fn check(
+        &self,
+        catalogue: &Catalogue,
+        twins: &dyn Fn(&str) -> Vec<String>,
+        rigs: Option<&[Rig]>,
+    ) -> Vec<Found> {
+        let read = Scenario::parse(self.shown, self.source, catalogue, self.files);
+        let mut mistakes: Vec<Mistake> = match &read {
+            Ok(_) => Vec::new(),
+            Err(mistakes) => mistakes.iter().cloned().collect(),
+        };
+        if let Some((name, span)) = name_of(self.source)
+            // What cannot be a name at all is told already.
+            && !mistakes.iter().any(|mistake| mistake.span == span)
+        {
+            mistakes.extend(self.misnamed(&name, &span));
+            let twins = twins(&name);
+            if !twins.is_empty() {
+                let message = format!("the name {name} is given twice, also by {}", twins.join(", "));
+                let remedy = "rename one: a scenario's name stands alone in reports and histories";
+                mistakes.push(Mistake::new(span, message).remedy(remedy));
+            }
         }
-        let own = file.path().canonicalize().unwrap_or_else(|_| file.path().to_owned());
-        let others: Vec<String> = names
-            .get(&name)
-            .into_iter()
-            .flatten()
-            .filter(|(path, _)| **path != own)
-            .map(|(_, shown)| shown.clone())
-            .collect();
-        if !others.is_empty() {
-            mistakes.push(
-                Mistake::new(span, format!("the name {name} is given twice, also by {}", others.join(", ")))
-                    .remedy("rename one: a scenario's name stands alone in reports and histories"),
-            );
+        let mut found = Vec::from_iter(errors(self.shown, self.source, mistakes));
+        if let (Ok(scenarios), Some(root)) = (&read, yaml::parse_one(self.source, &mut Vec::new())) {
+            let mut list = unused(self.source, &root);
+            list.extend(no_rig(&root, scenarios, rigs));
+            found.extend(warnings(self.shown, self.source, list));
         }
+        found
     }
-    if !mistakes.is_empty() {
-        found.push(Found { severity: Severity::Error, mistakes: Mistakes::new(&shown, &source, mistakes) });
-    }
-    if let (Ok(scenarios), Some(root)) = (&read, yaml::parse_one(&source, &mut Vec::new())) {
-        let mut list = unused(&source, &root);
-        list.extend(no_rig(&root, scenarios, rigs));
-        found.extend(warnings(&shown, &source, list));
+
+    /// That the file is called otherwise than the scenario in it.
+    fn misnamed(&self, name: &str, span: &Range<usize>) -> Option<Mistake> {
+        let stem = Path::new(self.shown).file_stem()?.to_string_lossy().into_owned();
+        (stem != name).then(|| {
+            Mistake::new(span.clone(), format!("the scenario in this file is called {name}"))
+                .remedy("a scenario and its file have the same name: rename one of them")
+        })
     }
 }
 
@@ -253,7 +300,8 @@ fn rig_is_called_otherwise(path: &Path, source: &str, rig: &Rig) -> Vec<Mistake>
 /// Scenarios that none of the rigs that are there can run.
 fn no_rig(root: &Node, scenarios: &[Scenario], rigs: Option<&[Rig]>) -> Vec<Mistake> {
     let (Some(rigs), Some(scenario)) = (rigs, scenarios.first()) else { return Vec::new() };
-    if scenario.observe || rigs.iter().any(|rig| rig.lacks(scenario.boards.len(), &scenario.needs).is_none())
+    if only_observes(scenario)
+        || rigs.iter().any(|rig| rig.lacks(scenario.boards.len(), &scenario.needs).is_none())
     {
         return Vec::new();
     }
@@ -273,95 +321,4 @@ fn no_rig(root: &Node, scenarios: &[Scenario], rigs: Option<&[Rig]>) -> Vec<Mist
         )
         .remedy("needs less, or write a rig that offers it"),
     ]
-}
-
-/// Names that are given and never used: instants, captured values, columns of a table, names of `forEach`.
-fn unused(source: &str, root: &Node) -> Vec<Mistake> {
-    let mut given = Vec::new();
-    let spec = root.get("spec");
-    for section in ["setup", "steps", "cleanup"] {
-        if let Some(list) = spec.and_then(|spec| spec.get(section)) {
-            names_of_steps(list, &mut given);
-        }
-    }
-    if let Some(Kind::Map(rows)) = spec.and_then(|spec| spec.get("cases")).map(|cases| &cases.kind)
-        && let Some(Kind::Map(cells)) = rows.first().map(|row| &row.value.kind)
-    {
-        given
-            .extend(cells.iter().map(|cell| Given::Value("column", cell.key.clone(), cell.key_span.clone())));
-    }
-    let mut list = Vec::new();
-    for one in &given {
-        match one {
-            Given::Value(what, name, span) => {
-                if !source.contains(&format!("${{{name}}}")) {
-                    list.push(
-                        Mistake::new(span.clone(), format!("the {what} `{name}` is never used"))
-                            .remedy(format!("write ${{{name}}} where it belongs, or leave it out")),
-                    );
-                }
-            }
-            Given::Instant(name, span) => {
-                let times = given
-                    .iter()
-                    .filter(|other| matches!(other, Given::Instant(other, _) if other == name))
-                    .count();
-                if words(source).filter(|word| word == name).count() <= times {
-                    list.push(
-                        Mistake::new(span.clone(), format!("the instant `{name}` is never used"))
-                            .remedy("leave `as` out, or refer to it in a window or an order"),
-                    );
-                }
-            }
-        }
-    }
-    list
-}
-
-/// A name that a scenario gives.
-enum Given {
-    /// By `as`.
-    Instant(String, Range<usize>),
-    /// A value for `${…}`, and what it is called.
-    Value(&'static str, String, Range<usize>),
-}
-
-fn names_of_steps(list: &Node, given: &mut Vec<Given>) {
-    let Kind::List(steps) = &list.kind else { return };
-    for step in steps {
-        if let Some(name) = step.get("as")
-            && let Some(text) = name.as_text()
-        {
-            given.push(Given::Instant(text.to_owned(), name.span.clone()));
-        }
-        if let Some(Kind::Map(fields)) =
-            step.get("capture").and_then(|capture| capture.get("fields")).map(|node| &node.kind)
-        {
-            let fields = fields.iter();
-            given.extend(
-                fields.map(|one| Given::Value("captured value", one.key.clone(), one.key_span.clone())),
-            );
-        }
-        if let Some(name) = step.get("forEach").and_then(|each| each.get("name"))
-            && let Some(text) = name.as_text()
-        {
-            given.push(Given::Value("value", text.to_owned(), name.span.clone()));
-        }
-        for holder in ["repeat", "forEach"] {
-            if let Some(inner) = step.get(holder).and_then(|holder| holder.get("steps")) {
-                names_of_steps(inner, given);
-            }
-        }
-        if let Some(inner) = step.get("parallel") {
-            names_of_steps(inner, given);
-        }
-    }
-}
-
-/// The words of a source outside of its comments' lines.
-fn words(source: &str) -> impl Iterator<Item = &str> {
-    source
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .flat_map(|line| line.split(|sign: char| !sign.is_ascii_alphanumeric()))
 }

@@ -3,7 +3,7 @@
 use crate::filter::{Filter, Subject};
 use crate::suite::{ScenarioFile, SuiteError};
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Profile, Rig, Scenario};
+use rigor_model::{Profile, Rig, Scenario, Section};
 
 /// A trial that was asked for.
 #[derive(Debug)]
@@ -16,13 +16,13 @@ pub struct Planned {
     pub skip: Option<String>,
 }
 
-/// The trials of a file that the filter asks for.
+/// The trials of a file that the filter asks for; what is for none of the profiles is skipped.
 #[must_use]
 pub fn plan(
     file: &ScenarioFile,
     catalogue: &Catalogue,
     rig: &Rig,
-    profile: Profile,
+    profiles: &[Profile],
     filter: &Filter,
 ) -> Vec<Planned> {
     match file.load(catalogue) {
@@ -30,7 +30,7 @@ pub fn plan(
             .into_iter()
             .map(|scenario| Planned {
                 name: file.trial(scenario.case.as_deref()),
-                skip: skip(&scenario, rig, profile),
+                skip: skip(&scenario, rig, profiles),
                 scenario: Ok(scenario),
             })
             .filter(|planned| {
@@ -53,22 +53,26 @@ fn asked(name: &str, scenario: &Scenario, filter: &Filter) -> bool {
 
 /// Why a scenario cannot run here, if it cannot.
 #[must_use]
-pub fn skip(scenario: &Scenario, rig: &Rig, profile: Profile) -> Option<String> {
-    if scenario.observe {
+pub fn skip(scenario: &Scenario, rig: &Rig, profiles: &[Profile]) -> Option<String> {
+    if only_observes(scenario) {
         return Some("it observes a history that was recorded elsewhere: rigor judge".to_owned());
     }
-    if !applies(scenario.profile, profile) {
-        return Some(format!(
-            "it is for the profile {}, and {} was chosen",
-            scenario.profile.name(),
-            profile.name()
-        ));
+    if !profiles.iter().any(|chosen| applies(scenario.profile, *chosen)) {
+        let chosen: Vec<&str> = profiles.iter().map(|profile| profile.name()).collect();
+        let were = if chosen.len() == 1 { "was" } else { "were" };
+        let (own, chosen) = (scenario.profile.name(), chosen.join(" and "));
+        return Some(format!("it is for the profile {own}, and {chosen} {were} chosen"));
     }
     rig.refuses(scenario)
 }
 
-/// Whether a scenario of that profile says something about an implementation of the chosen one.
-fn applies(scenario: Profile, chosen: Profile) -> bool {
+/// Whether a scenario brings nothing about itself: no rig can run it.
+pub(crate) fn only_observes(scenario: &Scenario) -> bool {
+    scenario.observe && !scenario.plan.iter().any(|step| step.section == Section::Setup)
+}
+
+/// Whether a scenario or a requirement of that profile says something about an implementation of the chosen one.
+pub(crate) fn applies(scenario: Profile, chosen: Profile) -> bool {
     match scenario {
         Profile::Both | Profile::Kubelet => true,
         Profile::Kube32 | Profile::Upstream | Profile::External => {

@@ -4,6 +4,7 @@
 //! `area/file` or `area/file/case`, so that listing reads heads only and one name leads to one file.
 
 use rigor_model::catalogue::Catalogue;
+use rigor_model::mistake::Mistake;
 use rigor_model::scenario::{Head, Scenario};
 use rigor_model::{Fragment, Mistakes};
 use std::fs;
@@ -42,8 +43,10 @@ impl ScenarioFile {
     #[must_use]
     pub fn at(path: &Path) -> Self {
         let text = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
-        let area =
-            path.parent().and_then(|parent| text(parent.file_name())).unwrap_or_else(|| ".".to_owned());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // A trial draws by its name: a file has the same one from wherever it is named.
+        let whole = || folder.canonicalize().ok().and_then(|whole| text(whole.file_name()));
+        let area = text(folder.file_name()).or_else(whole).unwrap_or_else(|| ".".to_owned());
         Self { area, stem: text(path.file_stem()).unwrap_or_default(), path: path.to_owned(), only: None }
     }
 
@@ -82,9 +85,7 @@ impl ScenarioFile {
     /// The file cannot be read, has mistakes, or is called otherwise than its scenario.
     pub fn load(&self, catalogue: &Catalogue) -> Result<Vec<Scenario>, SuiteError> {
         let source = read(&self.path)?;
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let beside = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-        let mut scenarios = Scenario::parse(&self.shown(), &source, catalogue, &beside)?;
+        let mut scenarios = Scenario::parse(&self.shown(), &source, catalogue, &beside(&self.path))?;
         if let Some(case) = &self.only {
             scenarios.retain(|scenario| scenario.case.as_ref() == Some(case));
             if scenarios.is_empty() {
@@ -110,12 +111,60 @@ impl ScenarioFile {
     }
 }
 
-fn read(path: &Path) -> Result<String, SuiteError> {
-    fs::read_to_string(path).map_err(|error| SuiteError::Unreadable {
+/// The text of a file that a person wrote.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8.
+pub fn read(path: &Path) -> Result<String, SuiteError> {
+    let shown = path.display().to_string();
+    let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes().get(at).copied().unwrap_or_default();
+        // What stands in front of that place is as it was.
+        let source = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let mistake =
+            Mistake::new(at..at, format!("the file is not UTF-8: the byte 0x{byte:02X} stands here"))
+                .remedy("save it as UTF-8; its text is of another encoding, or it is no text at all");
+        SuiteError::Mistakes(Mistakes::new(&shown, &source, vec![mistake]))
+    })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> SuiteError {
+    SuiteError::Unreadable {
         path: path.display().to_string(),
         problem: error.to_string(),
         remedy: "name an area below suites/, a folder, a scenario file or a trial as rigor list shows it",
-    })
+    }
+}
+
+/// The signs that a shell makes several names of.
+const PATTERN: [char; 4] = ['*', '?', '[', '{'];
+
+/// A pattern that came through a shell as it was written.
+fn pattern(name: &str) -> SuiteError {
+    SuiteError::Unreadable {
+        path: name.to_owned(),
+        problem: "no file is called that, and patterns are the shell's to expand".to_owned(),
+        remedy: "leave the quotes out; a shell passes on a pattern that matches nothing, so check it with ls",
+    }
+}
+
+/// Reads files that the file at `path` names, by paths relative to it. Only those below the folder of all suites are read:
+/// where there is a catalogue, else the folder around that of the file.
+pub fn beside(path: &Path) -> impl Fn(&str) -> Result<String, String> + use<> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let suites = folder.ancestors().find(|above| above.join("requirements.yaml").is_file());
+    let root = suites.or(folder.parent()).unwrap_or(&folder).to_owned();
+    move |name: &str| {
+        // Links are followed first, so that none leads out.
+        let wanted = folder.join(name).canonicalize().map_err(|error| error.to_string())?;
+        if !wanted.starts_with(&root) {
+            return Err("it stands outside of the folder of all suites".to_owned());
+        }
+        fs::read_to_string(wanted).map_err(|error| error.to_string())
+    }
 }
 
 /// The folder of all suites.
@@ -191,7 +240,9 @@ impl Suites {
             } else if let Some((file, case)) = self.find(name) {
                 files.push(ScenarioFile { only: case, ..file });
             } else {
-                read(path)?;
+                fs::metadata(path).map_err(|error| {
+                    if name.contains(PATTERN) { pattern(name) } else { unreadable(path, &error) }
+                })?;
                 files.push(ScenarioFile::at(path));
             }
         }
@@ -207,6 +258,19 @@ impl Suites {
         let (area, stem) = (parts.next()?, parts.next()?);
         let path = self.root.join(area).join(format!("{stem}.yaml"));
         path.is_file().then(|| (ScenarioFile::at(&path), parts.next().map(str::to_owned)))
+    }
+
+    /// The scenario files called `stem`, in any area.
+    #[must_use]
+    pub fn called(&self, stem: &str) -> Vec<ScenarioFile> {
+        let areas = entries(&self.root).unwrap_or_default();
+        let paths = areas.into_iter().map(|area| area.join(format!("{stem}.yaml")));
+        let mut files: Vec<ScenarioFile> = paths
+            .filter(|path| path.is_file() && !is_no_scenario(path))
+            .map(|path| ScenarioFile::at(&path))
+            .collect();
+        files.sort();
+        files
     }
 
     fn is_root(&self, path: &Path) -> bool {
@@ -273,9 +337,7 @@ impl FragmentFile {
     /// # Errors
     /// The file cannot be read, or has mistakes.
     pub fn check(&self) -> Result<(), SuiteError> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let beside = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-        Ok(Fragment::check(&self.path.display().to_string(), &read(&self.path)?, &beside)?)
+        Ok(Fragment::check(&self.path.display().to_string(), &read(&self.path)?, &beside(&self.path))?)
     }
 }
 
@@ -353,6 +415,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_the_same_name_from_wherever_it_is_named() {
+        let here = std::env::current_dir().unwrap();
+        let area = here.file_name().unwrap().to_string_lossy().into_owned();
+        for path in [PathBuf::from("mine.yaml"), PathBuf::from("./mine.yaml"), here.join("mine.yaml")] {
+            assert_eq!(ScenarioFile::at(&path).name(), format!("{area}/mine"), "{}", path.display());
+        }
+    }
+
+    #[test]
     fn a_person_names_areas_folders_and_files() {
         let folder = suites();
         let suites = Suites::new(folder.path("suites"));
@@ -373,6 +444,47 @@ mod tests {
         assert_eq!(
             error,
             "nowhere: No such file or directory (os error 2); name an area below suites/, a folder, a scenario file or a trial as rigor list shows it"
+        );
+    }
+
+    #[test]
+    fn a_pattern_that_no_shell_expanded_is_told() {
+        let folder = suites();
+        let suites = Suites::new(folder.path("suites"));
+        for name in ["suites/node/*.yaml", "node/los?", "node/{loss,hang}.yaml"] {
+            let error = suites.chosen(&[name.to_owned()]).unwrap_err().to_string();
+            assert!(error.starts_with(name) && error.contains("the shell's to expand"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_names_only_what_stands_in_the_suites() {
+        let folder = suites();
+        fs::write(folder.path("secret.yaml"), "secret").unwrap();
+        std::os::unix::fs::symlink(folder.path("secret.yaml"), folder.path("suites/node/link.yaml")).unwrap();
+        let read = beside(Path::new(&folder.path("suites/node/loss.yaml")));
+        assert_eq!(read("manifests/web.yaml").unwrap(), "apiVersion: apps/v1\n");
+        assert_eq!(read("../sched/bind.yaml").unwrap(), OURS);
+        let outside = "it stands outside of the folder of all suites";
+        for name in ["../../secret.yaml", "link.yaml", "manifests/../../../secret.yaml", "/etc/passwd"] {
+            assert_eq!(read(name).unwrap_err(), outside, "{name}");
+        }
+        assert!(read("none.yaml").unwrap_err().contains("No such file"));
+        // Without a catalogue around it, a file's folder is taken for its area.
+        let read = beside(Path::new(&folder.path("own/mine.yaml")));
+        assert_eq!(read("../secret.yaml").unwrap(), "secret");
+        assert_eq!(read("../..").unwrap_err(), outside);
+    }
+
+    #[test]
+    fn a_file_of_another_encoding_is_told_with_its_place() {
+        let folder = suites();
+        fs::write(folder.path("suites/node/loss.yaml"), b"a: b\nc: d\xe4\n").unwrap();
+        let error = read(Path::new(&folder.path("suites/node/loss.yaml"))).unwrap_err();
+        let SuiteError::Mistakes(mistakes) = error else { panic!("{error}") };
+        assert!(
+            format!("{mistakes:#}").contains("loss.yaml:2:5: the file is not UTF-8: the byte 0xE4"),
+            "{mistakes:#}"
         );
     }
 

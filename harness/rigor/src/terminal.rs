@@ -3,7 +3,9 @@
 //! Pure text; who writes it where is the command line's affair.
 
 use crate::report::{RunReport, TrialReport};
+use crate::search::told_faults;
 use rigor_model::Outcome;
+use rigor_model::faults::Tally;
 use rigor_model::report::{EntryState, LimitationReport};
 use std::fmt::Write;
 use std::time::Duration;
@@ -43,8 +45,10 @@ fn short(outcome: Outcome) -> &'static str {
     }
 }
 
-fn many(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+/// A count with its noun: `1 trial`, `2 trials`.
+pub(crate) fn many(count: impl std::fmt::Display, what: &str) -> String {
+    let count = count.to_string();
+    format!("{count} {what}{}", if count == "1" { "" } else { "s" })
 }
 
 /// The line that begins a run.
@@ -81,6 +85,9 @@ pub fn finished(trial: &TrialReport, style: Style) -> String {
     if !trial.excused.is_empty() {
         let _ = write!(text, " ({} excused: faults in the window)", many(trial.excused.len(), "expectation"));
     }
+    if trial.withheld.total() > 0 {
+        let _ = write!(text, " ({} withheld)", trial.withheld);
+    }
     text.push('\n');
     for (index, failed) in trial.attempts.iter().enumerate() {
         let _ = writeln!(text, "{:>12} attempt {} failed: {failed}", "", index + 1);
@@ -113,6 +120,7 @@ pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
         seconds(took),
         many(run.trials.len(), "trial")
     );
+    text.push_str(&injected(run));
     for trial in run.trials.iter().filter(|trial| !trial.outcome.is_green()) {
         let word = style.outcome(trial.outcome, &format!("{:>12}", short(trial.outcome)));
         let quarantined = if trial.quarantined.is_some() { " (quarantined)" } else { "" };
@@ -123,6 +131,16 @@ pub fn summary(run: &RunReport, took: Duration, style: Style) -> String {
         text.push_str(&limitation(entry, style));
     }
     text
+}
+
+/// How many faults were injected, where they were asked for. A search has told already.
+fn injected(run: &RunReport) -> String {
+    if run.faults.is_none() || run.search.is_some() {
+        return String::new();
+    }
+    let mut faults = Tally::default();
+    run.trials.iter().for_each(|trial| faults.add(&trial.faults));
+    told_faults(run.faults, &faults)
 }
 
 /// What came of an entry of known limitations or quarantine; nothing of one whose trials did not run.

@@ -52,6 +52,10 @@ fn bad_input_is_told_with_a_remedy() {
         (vec!["run", "--rig", "bad/rig.yaml"], vec!["bad/rig.yaml:4:", "simm"]),
         (vec!["run", "--rig", "sim", "nowhere"], vec!["nowhere: No such file", "name an area below suites/"]),
         (
+            vec!["run", "--rig", "sim", "suites/no*"],
+            vec!["suites/no*: no file is called that, and patterns are the shell's to expand"],
+        ),
+        (
             vec!["run", "--rig", "sim", "bad/key.yaml"],
             vec!["bad/key.yaml:6:", "methd", "did you mean `method`?"],
         ),
@@ -104,6 +108,7 @@ fn bad_input_is_told_with_a_remedy() {
     ] {
         bench.refused(&arguments, 2, &said);
     }
+    bench.refused(&["run", "--rig", "sim", "bad"], 2, &["5 files cannot be read, so nothing was run"]);
     let (_, _, stderr) = bench.rigor(&["lint", "bad/key.yaml"]);
     insta::assert_snapshot!(stderr);
 }
@@ -271,6 +276,14 @@ fn a_recording_can_be_imported() {
         events.contains("\"at\":1500000,\"kind\":\"Mark\",\"name\":\"off\",\"subject\":\"n1\""),
         "{events}"
     );
+    let recording = std::fs::read(bench.path("recording.jsonl")).unwrap();
+    let over = ["import", "recording.jsonl", "--out", "./recording.jsonl"];
+    bench.refused(
+        &over,
+        2,
+        &["is the recording itself, which would be lost", "name another file with --out"],
+    );
+    assert_eq!(std::fs::read(bench.path("recording.jsonl")).unwrap(), recording);
 }
 
 /// `rigor list | head -1`: whoever reads may leave.
@@ -382,7 +395,7 @@ fn many_seeds_are_searched_and_a_failure_is_told_with_the_command_that_shows_it_
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     let (exit, stdout, stderr) = bench.rigor(&["run", "--rig", "sim", "--seeds", "5", "--seed", "3"]);
     assert_eq!(exit, 0, "{stdout}\n{stderr}");
-    assert!(stdout.contains("1 trials x 5 seeds (3 to 7): 5 runs, 0 failing"), "{stdout}");
+    assert!(stdout.contains("1 trial x 5 seeds (3 to 7): 5 runs, 0 failing"), "{stdout}");
     assert!(stdout.contains("times real time") && !stdout.contains("Faults"), "{stdout}");
     assert_eq!(
         std::fs::read(bench.path("report/events.jsonl")).unwrap(),
@@ -390,6 +403,11 @@ fn many_seeds_are_searched_and_a_failure_is_told_with_the_command_that_shows_it_
         "nothing of what passes is kept"
     );
 
+    let (exit, stdout, _) = bench.rigor(&["run", "--rig", "sim", "--shrink"]);
+    assert!(exit == 0 && stdout.contains("1 trial x 1 seed (1): 1 run, 0 failing"), "{stdout}");
+    assert!(stdout.contains("Shrunk nothing: no faults were injected"), "{stdout}");
+    let (_, stdout, _) = bench.rigor(&["run", "--rig", "sim", "--shrink", "--faults", "mild"]);
+    assert!(stdout.contains("Shrunk nothing: no trial failed"), "{stdout}");
     bench.write("suites/node/bad.yaml", &scenario("bad", "409"));
     let run = ["run", "--rig", "sim", "--seeds", "5", "--seed", "3", "--jobs", "1", "--shrink"];
     let (exit, stdout, stderr) = bench.rigor(&run);
@@ -406,4 +424,12 @@ fn many_seeds_are_searched_and_a_failure_is_told_with_the_command_that_shows_it_
 
     let (_, stdout, _) = bench.rigor(&[&run[..], &["--no-fail-fast"]].concat());
     assert!(stdout.contains("10 runs, 5 failing"), "{stdout}");
+
+    // What stands outside of the suites is not found by its name.
+    bench.write("own/far.yaml", &scenario("far", "409"));
+    let (_, stdout, _) = bench.rigor(&["run", "own/far.yaml", "--rig", "sim", "--shrink"]);
+    let replay = "replay: rigor run own/far.yaml --rig sim --seed 1";
+    assert!(stdout.contains(replay), "{stdout}");
+    let words: Vec<&str> = replay.split(' ').skip(2).collect();
+    assert_eq!(bench.rigor(&words).0, 1);
 }

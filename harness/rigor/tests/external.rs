@@ -45,7 +45,7 @@ fn table() -> String {
     let mut areas: BTreeMap<String, (usize, usize, usize)> = BTreeMap::new();
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for file in suites.files().unwrap() {
-        let of = |rig: &Rig| plan(&file, &catalogue, rig, Profile::Both, &Filter::All);
+        let of = |rig: &Rig| plan(&file, &catalogue, rig, &[Profile::Both], &Filter::All);
         for (ours, theirs) in of(&own).into_iter().zip(of(&shared)) {
             let area = theirs.name.split('/').next().unwrap_or_default().to_owned();
             let row = areas.entry(area).or_default();

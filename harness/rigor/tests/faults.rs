@@ -11,7 +11,7 @@ use rigor::report::TrialReport;
 use rigor::runner::{Trial, run_trial, seed_of};
 use rigor::suite::Suites;
 use rigor_model::faults::Tally;
-use rigor_model::{FaultLevel, Faults, Outcome, Profile, Scenario};
+use rigor_model::{FaultLevel, FaultName, Faults, Outcome, Profile, Scenario};
 use rigor_trace::faults::{schedule, tally};
 
 /// Every so many-th trial is run.
@@ -30,7 +30,7 @@ fn some(ground: &Ground, suites: &Suites) -> Vec<Planned> {
         .files()
         .unwrap()
         .into_iter()
-        .flat_map(|file| plan(&file, &catalogue, ground.rig(), Profile::Kube32, &Filter::All));
+        .flat_map(|file| plan(&file, &catalogue, ground.rig(), &[Profile::Kube32], &Filter::All));
     let able = all.filter(|planned| planned.skip.is_none());
     let some = able.enumerate().filter(|(number, _)| number % SHARE == 0);
     some.map(|(number, planned)| Planned {
@@ -89,8 +89,8 @@ fn scenarios_pass_under_mild_faults_and_their_histories_replay() {
     for report in reports {
         assert_eq!(report.outcome, Outcome::Pass, "{}: {:?}", report.name, report.text);
     }
-    for kind in ["delay", "reorder", "duplicate", "clock"] {
-        assert!(injected.of(kind) > 0, "no {kind} among {injected}");
+    for kind in [FaultName::Delay, FaultName::Reorder, FaultName::Duplicate, FaultName::Clock] {
+        assert!(injected.of(kind) > 0, "no {} among {injected}", kind.name());
     }
 }
 
@@ -100,7 +100,7 @@ fn histories_with_harsh_faults_replay_and_nothing_inside_gives_out() {
     for report in reports {
         assert_ne!(report.outcome, Outcome::InfraError, "{}: {:?}", report.name, report.text);
     }
-    for kind in ["delay", "reorder", "duplicate", "lose", "cut", "clock", "power-cut", "kill"] {
-        assert!(injected.of(kind) > 0, "no {kind} among {injected}");
+    for kind in FaultName::ALL {
+        assert!(injected.of(kind) > 0, "no {} among {injected}", kind.name());
     }
 }

@@ -59,9 +59,18 @@ fn a_new_scenario_is_right_and_runs() {
     let before = bench.read("suites/node/first-light.yaml");
     bench
         .refused(&["new", "first-light", "--area", "other", "--requirements", "NODE-03"], "is there already");
-    bench.refused(&["new", "First", "--requirements", "NODE-03"], "cannot be a name");
+    bench.refused(
+        &["new", "First", "--requirements", "NODE-03"],
+        "nothing is written: `First` cannot be a name",
+    );
+    let (_, _, stderr) = bench.rigor(&["new", "First", "--requirements", "NODE-03"]);
+    assert!(!stderr.contains("First.yaml"), "no file is named that is not there: {stderr}");
     bench.refused(&["new", "x", "--requirements", "NODE-30"], "did you mean NODE-03?");
-    bench.refused(&["new", "x", "--area", "../x", "--requirements", "NODE-03"], "is no area");
+    bench.write("suites/schema/scenario.json", "{}");
+    for area in ["../x", "schema", "Node", "requirements.yaml", ""] {
+        bench.refused(&["new", "x", "--area", area, "--requirements", "NODE-03"], "is no area");
+    }
+    bench.refused(&["new", "x", "--area", "schema", "--requirements", "NODE-03"], "areas are node;");
     assert_eq!(bench.read("suites/node/first-light.yaml"), before);
     assert!(!bench.path("suites/node-lifecycle").exists(), "nothing is made where something is wrong");
 }
@@ -111,6 +120,100 @@ fn lint_speaks_to_programs() {
 }
 
 #[test]
+fn lint_tells_of_files_that_it_cannot_read() {
+    let bench = Bench::new(CATALOGUE);
+    let latin = scenario("latin", GOOD).into_bytes().into_iter().chain(*b"    # \xe4\n").collect::<Vec<u8>>();
+    bench.write("suites/a/good.yaml", &scenario("good", GOOD));
+    std::fs::write(bench.path("suites/a/latin.yaml"), latin).unwrap();
+    let (exit, stdout, stderr) = bench.rigor(&["lint", "--format", "json", "suites/a/latin.yaml"]);
+    assert_eq!((exit, stderr.as_str()), (2, ""), "{stdout}");
+    let finding: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&finding["line"], &finding["column"]), (&serde_json::json!(11), &serde_json::json!(7)));
+    assert_eq!(finding["message"], "the file is not UTF-8: the byte 0xE4 stands here");
+    let (exit, stdout, _) = bench.rigor(&["lint", "--format", "json", "suites/a/none.yaml"]);
+    let finding: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((exit, &finding["file"]), (2, &serde_json::json!("suites/a/none.yaml")));
+    bench.refused(&["lint", "suites/a/none.yaml"], "suites/a/none.yaml: No such file");
+}
+
+#[test]
+fn a_scenario_names_files_of_the_suites_only() {
+    let bench = Bench::new(CATALOGUE);
+    bench.write("secret.yaml", "hidden: words\n");
+    bench.write("suites/a/notes.yaml", "apiVersion: v1\n---\njust a text\n");
+    for (name, file, said) in [
+        ("climbs", "../../secret.yaml", "outside of the folder of all suites"),
+        ("absolute", "/etc/passwd", "named by a path that is relative"),
+        ("text", "notes.yaml", "holds something else than objects"),
+    ] {
+        let path = format!("suites/a/{name}.yaml");
+        bench.write(&path, &scenario(name, &format!("    - apply: {{file: {file}}}\n")));
+        let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short", &path]);
+        assert_eq!(exit, 2, "{stdout}");
+        assert!(stdout.contains(&format!("{path}:10:21: error: ")) && stdout.contains(said), "{stdout}");
+        assert!(!stdout.contains("hidden") && !stdout.contains("root:") && !stdout.contains("just a text"));
+    }
+}
+
+#[test]
+fn a_warning_is_called_one_and_counts_when_it_is_asked_to() {
+    let bench = Bench::new(CATALOGUE);
+    bench.write("suites/a/idle.yaml", &scenario("idle", "    - wait: 1s\n      as: later\n"));
+    let (exit, stdout, stderr) = bench.rigor(&["lint", "a/idle"]);
+    assert_eq!((exit, stdout.as_str()), (0, "1 scenario file and 0 rigs: no mistakes, 1 warning\n"));
+    assert!(stderr.contains("has a warning") && stderr.contains("Warning:"), "{stderr}");
+    assert!(!stderr.contains("Error") && !stderr.contains("mistake"), "{stderr}");
+    assert_eq!(bench.rigor(&["lint", "a/idle", "--deny-warnings"]).0, 2);
+}
+
+#[test]
+fn what_a_rig_names_is_told_at_the_rig() {
+    let bench = Bench::new(CATALOGUE);
+    let rig = bench.read("rigs/sim.yaml");
+    let kept: String =
+        rig.lines().filter(|line| !line.contains("limitations:")).map(|line| format!("{line}\n")).collect();
+    let line = kept.lines().position(|line| line == "spec:").unwrap() + 2;
+    bench.write("rigs/sim.yaml", &kept.replace("spec:\n", "spec:\n  limitations: nowhere.yaml\n"));
+    let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short", "rigs/sim.yaml"]);
+    assert_eq!(exit, 2);
+    assert!(
+        stdout
+            .starts_with(&format!("rigs/sim.yaml:{line}:16: error: the file of limitations `nowhere.yaml`")),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_manifest_or_a_page_is_one_mistake_even_between_files() {
+    let bench = Bench::new(CATALOGUE);
+    bench.write("suites/a/twin.yaml", &scenario("twin", GOOD));
+    for (name, text) in [
+        ("web", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: twin}\nspec: {replicas: 2}\n"),
+        ("readme", "# Read me\n\nThis is a page.\n"),
+        ("under_score", &scenario("under_score", GOOD)),
+    ] {
+        bench.write(&format!("own/{name}.yaml"), text);
+        let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short", &format!("own/{name}.yaml")]);
+        assert_eq!((exit, stdout.lines().count()), (2, 2), "{stdout}");
+    }
+}
+
+#[test]
+fn a_file_alone_is_compared_with_those_that_may_be_its_twins() {
+    let bench = Bench::new(CATALOGUE);
+    bench.write("suites/a/twin.yaml", &scenario("twin", GOOD));
+    bench.write("suites/b/twin.yaml", &scenario("twin", GOOD));
+    // Another one is not even read: what is wrong with it is no concern of this one's.
+    std::fs::write(bench.path("suites/b/latin.yaml"), b"\xff").unwrap();
+    let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short", "a/twin"]);
+    assert_eq!(exit, 2);
+    assert!(
+        stdout.contains("a/twin.yaml:4:9: error: the name twin is given twice, also by suites/b/twin.yaml"),
+        "{stdout}"
+    );
+}
+
+#[test]
 fn fmt_lays_out_and_leaves_what_is_broken() {
     let bench = Bench::new(CATALOGUE);
     let odd = scenario("odd", "    - as: x\n      power: { board: a,do: cut }  # now\n");
@@ -157,7 +260,7 @@ fn a_history_reads_as_a_timeline() {
     );
     let whole = bench.passes(&["trace", "report"]);
     for part in [
-        "story on rig sim, seed ",
+        "story on rig sim, seed 3",
         "step 1 ",
         "console a",
         "event lamp",
@@ -176,12 +279,13 @@ fn a_history_reads_as_a_timeline() {
     assert!(bench.passes(&["trace", "report", "--all"]).contains("synced"));
     let board = bench.passes(&["trace", "report", "--board", "a"]);
     assert!(board.contains("power a") && !board.contains("pod lamp"), "{board}");
-    let late = bench.passes(&["trace", "report", "--from", "10s", "--to", "12s"]);
-    assert!(
-        late.lines().all(|line| line.trim_start().starts_with("10.")
-            || line.trim_start().starts_with("11.")
-            || line.trim_start().starts_with("12.000")),
-        "{late}"
+    let late = bench.passes(&["trace", "report", "--from", "10s", "--to", "20s"]);
+    let within =
+        |line: &str| (10.0..=20.0).contains(&line.trim_start().split(' ').next().unwrap().parse().unwrap());
+    assert!(late.contains("node a") && late.lines().all(within), "{late}");
+    bench.refused(
+        &["trace", "report", "--from", "10s", "--to", "12s"],
+        "nothing was recorded that all of these",
     );
     assert!(
         bench
@@ -190,6 +294,27 @@ fn a_history_reads_as_a_timeline() {
             .all(|line| line.chars().count() <= 60 + 14)
     );
     bench.refused(&["trace", "report", "--trial", "other"], "it holds story");
+    bench.refused(&["trace", "report", "--trial", "node/other"], "it holds story");
+    let step = |trial: &str| bench.passes(&["trace", "report", "--trial", trial, "--step", "3"]);
+    assert_eq!(step("node/story"), step("story"), "as rigor list names it, and as the history does");
+    for (arguments, said) in [
+        (&["--step", "99"][..], "no step 99 was begun help: those that were begun are 1, 2, 3, 4, 5, 6"),
+        (
+            &["--object", "node/b"],
+            "no object node/b was seen or asked for help: those that were seen are Lease/a,",
+        ),
+        (&["--object", "pod/none"], "no object pod/none was seen"),
+        (&["--board", "b"], "there is no board b help: the boards are a"),
+        (&["--from", "10h"], "nothing was recorded from 36000.000 s on help: the last record is at "),
+        (&["--from", "3s", "--to", "1s"], "nothing lies between 3.000 s and 1.000 s"),
+    ] {
+        bench.refused(&[&["trace", "report"], arguments].concat(), said);
+    }
+    // What was only asked for, and never there, has a line.
+    assert!(bench.passes(&["trace", "report", "--object", "node/none"]).contains("404"));
+    // Without the suites nothing tells which seed gives this one again.
+    let alone = bench.passes(&["trace", "report", "--suites", "nowhere"]);
+    assert!(alone.lines().next().unwrap().ends_with(" of its own"), "{alone}");
     bench.refused(&["trace", "nowhere"], "nowhere: No such file");
 }
 
@@ -218,6 +343,11 @@ fn a_verdict_is_the_same_afterwards() {
         .map(|one| (one["trial"].as_str().unwrap(), one["outcome"].as_str().unwrap()))
         .collect();
     assert_eq!(told, [("node/good", "pass"), ("node/wrong", "fail")]);
+    for scenarios in [&[][..], &["node"], &["suites/node"]] {
+        let (exit, stdout, _) = bench.rigor(&[&["judge", "--history", "report"], scenarios].concat());
+        assert!(exit == 1 && stdout.ends_with("\n2 trials: 1 pass, 1 fail\n"), "{stdout}");
+    }
+    bench.refused(&["judge", "--history", "report", "node/*"], "patterns are the shell's to expand");
     assert_eq!(verdicts[1]["steps"][0]["outcome"], "fail");
     assert!(ran.contains(verdicts[1]["message"].as_str().unwrap().lines().next().unwrap()), "{ran}");
     // A history of something else, and of another version.

@@ -4,6 +4,7 @@
 
 use crate::binaries::{Artifact, find};
 use crate::qemu::{Emulator, sha256, version};
+use crate::scheduler::SchedulerBench;
 use crate::world::Infra;
 use rigor_model::report::RigReport;
 use rigor_model::{Rig, RigKind};
@@ -30,6 +31,8 @@ pub struct Bench {
     pub port: u16,
     /// What plays the boards.
     pub boards: Boards,
+    /// What second schedulers are.
+    pub scheduler: SchedulerBench,
     /// Flags of the control plane besides the rig's own.
     pub flags: Vec<String>,
 }
@@ -42,14 +45,7 @@ impl Bench {
     pub fn find(rig: &Rig) -> Result<Self, Infra> {
         let boards = match rig.kind {
             RigKind::Host => Boards::Host { kubelet: find(Artifact::KubeletHost)? },
-            RigKind::Qemu => {
-                let firmware = find(Artifact::QemuFirmware);
-                // The emulator first: it takes longest to come by.
-                Boards::Qemu(
-                    Emulator::find(&rig.emulator, PathBuf::new())
-                        .and_then(|emulator| Ok(Emulator { firmware: firmware?, ..emulator }))?,
-                )
-            }
+            RigKind::Qemu => Boards::Qemu(Emulator::find(rig, find(Artifact::QemuFirmware))?),
             RigKind::Sim | RigKind::External => {
                 return Err(Infra::lasting(
                     format!("a rig of kind {} has no processes", rig.kind.name()),
@@ -57,7 +53,13 @@ impl Bench {
                 ));
             }
         };
-        Ok(Self { control_plane: find(Artifact::ControlPlane)?, port: 0, boards, flags: Vec::new() })
+        Ok(Self {
+            control_plane: find(Artifact::ControlPlane)?,
+            port: 0,
+            boards,
+            scheduler: SchedulerBench::find(rig.equipment.scheduler.as_ref()),
+            flags: Vec::new(),
+        })
     }
 
     /// What a report says of it.

@@ -14,6 +14,8 @@ pub enum Artifact {
     ControlPlane,
     /// The binary `kubelet-host`.
     KubeletHost,
+    /// The binary `toy-scheduler`.
+    ToyScheduler,
     /// The firmware image of the QEMU board.
     QemuFirmware,
 }
@@ -25,6 +27,7 @@ impl Artifact {
         match self {
             Self::ControlPlane => "RIGOR_CONTROL_PLANE",
             Self::KubeletHost => "RIGOR_KUBELET_HOST",
+            Self::ToyScheduler => "RIGOR_TOY_SCHEDULER",
             Self::QemuFirmware => "RIGOR_FIRMWARE",
         }
     }
@@ -34,6 +37,7 @@ impl Artifact {
         match self {
             Self::ControlPlane => "control-plane",
             Self::KubeletHost => "kubelet-host",
+            Self::ToyScheduler => "toy-scheduler",
             Self::QemuFirmware => "../firmware/qemu-virt.elf",
         }
     }
@@ -43,6 +47,7 @@ impl Artifact {
         match self {
             Self::ControlPlane => "target/debug/control-plane",
             Self::KubeletHost => "target/debug/kubelet-host",
+            Self::ToyScheduler => "target/debug/toy-scheduler",
             Self::QemuFirmware => "target/firmware/qemu-virt.elf",
         }
     }
@@ -51,6 +56,7 @@ impl Artifact {
         match self {
             Self::ControlPlane => "control-plane binary",
             Self::KubeletHost => "kubelet-host binary",
+            Self::ToyScheduler => "toy-scheduler binary",
             Self::QemuFirmware => "firmware image",
         }
     }
@@ -59,6 +65,7 @@ impl Artifact {
         match self {
             Self::ControlPlane => "cargo build -p control-plane",
             Self::KubeletHost => "cargo build -p boards-host",
+            Self::ToyScheduler => "cargo build -p toy-scheduler",
             Self::QemuFirmware => "ci/firmware",
         }
     }

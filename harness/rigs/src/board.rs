@@ -6,9 +6,11 @@
 
 use crate::ledger::Ledger;
 use crate::log::Log;
-use crate::process::Process;
+use crate::process::{Input, Process, Unsaid};
+use crate::qemu::sha256;
 use crate::world::{Infra, LinkChange, PowerAct};
 use rigor_trace::Fact;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -19,6 +21,23 @@ pub(crate) trait Machine: Send {
 
     /// Stops or resumes the processor.
     fn halt(&mut self, process: &Process, halted: bool) -> Result<(), Infra>;
+
+    /// Whether lines that are sent to its console reach it.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// The image of that name, or the one that boards begin with.
+    fn image(&self, name: Option<&str>) -> Result<PathBuf, Infra> {
+        let _ = name;
+        Err(Infra::lasting("boards of this rig have no image", "run the scenario on a rig that offers flash"))
+    }
+
+    /// Puts an image on it while it has no power, and erases what it stored where that is asked for.
+    fn flash(&mut self, image: PathBuf, erase: bool) -> Result<(), Infra> {
+        let _ = (image, erase);
+        Ok(())
+    }
 }
 
 /// A board's way to the control plane.
@@ -87,6 +106,36 @@ impl Board {
         Ok(())
     }
 
+    /// Puts an image on the board, and starts it.
+    pub(crate) fn flash(&mut self, image: Option<&str>, erase: bool) -> Result<(), Infra> {
+        let begun = self.ledger.now();
+        let file = self.machine.image(image)?;
+        let sha256 = sha256(&file)?;
+        self.off()?;
+        self.machine.flash(file, erase)?;
+        self.on()?;
+        let (board, image) = (self.name.clone(), image.map(str::to_owned));
+        self.ledger.note(Fact::Flash { board, image, sha256, erased: erase, begun });
+        Ok(())
+    }
+
+    /// Sends a line to the console.
+    pub(crate) fn send(&mut self, line: &str) -> Result<(), Infra> {
+        let said = self.process.as_ref().map_or(Err(Unsaid::Deaf), |process| process.say(line));
+        said.map_err(|unsaid| match unsaid {
+            Unsaid::Unread => Infra::lasting(
+                format!("board {} leaves unread what was sent to its console before", self.name),
+                "send less, or flash an image that reads its console",
+            ),
+            Unsaid::Deaf => Infra::lasting(
+                format!("board {} has no power: nobody reads its console", self.name),
+                "restore its power first",
+            ),
+        })?;
+        self.ledger.note(Fact::Sent { board: self.name.clone(), line: line.to_owned() });
+        Ok(())
+    }
+
     /// Ends the board.
     pub(crate) fn off(&mut self) -> Result<(), Infra> {
         // Silence first: what the dying process or the kernel says for it must not reach the server.
@@ -105,7 +154,8 @@ impl Board {
         self.cable.power_returned()?;
         let command = self.machine.command();
         let program = command.get_program().to_string_lossy().into_owned();
-        let process = Process::start(command, None, self.log.clone()).map_err(|error| {
+        let input = if self.machine.listens() { Input::Open } else { Input::Nothing };
+        let process = Process::start(command, input, self.log.clone()).map_err(|error| {
             Infra::lasting(
                 format!("board {}: {program} could not be started: {error}", self.name),
                 "check that it is a program for this machine",

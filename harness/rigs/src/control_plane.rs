@@ -6,7 +6,7 @@ use crate::ledger::Ledger;
 use crate::log::{Log, Start};
 use crate::place::Place;
 use crate::port::ReservedPort;
-use crate::process::Process;
+use crate::process::{Input, Process};
 use crate::world::{BoardSpec, ControlPlaneAct, Infra};
 use rigor_model::{Constants, duration};
 use rigor_trace::Fact;
@@ -112,6 +112,11 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
+    /// The kubeconfig of schedulers, written by the server.
+    pub(crate) fn scheduler_kubeconfig(place: &Place) -> PathBuf {
+        place.file("data").join("kubeconfig/scheduler.kubeconfig")
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.text()
     }
@@ -154,7 +159,7 @@ impl ControlPlane {
         self.log.rearm();
         let mut command = Command::new(&self.binary);
         command.args(&self.arguments);
-        let process = Process::start(command, None, self.log.clone()).map_err(|error| {
+        let process = Process::start(command, Input::Nothing, self.log.clone()).map_err(|error| {
             Infra::lasting(
                 format!("{} could not be started: {error}", self.binary.display()),
                 "check that it is a program for this machine",

@@ -1,7 +1,7 @@
 //! kubectl as a scenario's step: run to its end as the administrator, both outputs kept.
 
 use crate::binaries::on_path;
-use crate::process::{Listener, Process, Stream};
+use crate::process::{Input, Listener, Process, Stream};
 use crate::world::{Infra, KubectlOutcome};
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ pub(crate) fn command(kubeconfig: &Path, cache: &Path, argv: &[String]) -> Resul
 /// Runs it to its end.
 pub(crate) fn run(command: Command, stdin: Option<&str>) -> Result<KubectlOutcome, Infra> {
     let output = Arc::new(Captured::default());
-    let process = Process::start(command, stdin, output.clone())
+    let process = Process::start(command, stdin.map_or(Input::Nothing, Input::Text), output.clone())
         .map_err(|error| Infra::transient(format!("kubectl could not be started: {error}")))?;
     let Some(status) = process.wait(LIMIT) else {
         return Err(Infra::transient(format!("kubectl did not end within {} s", LIMIT.as_secs())));

@@ -24,7 +24,9 @@ pub mod processes;
 pub mod qemu;
 pub mod qmp;
 mod recorder;
+mod recording;
 pub mod relay;
+pub mod scheduler;
 mod spawn;
 pub mod streams;
 pub mod world;
@@ -32,5 +34,5 @@ pub mod world;
 pub use bench::Bench;
 pub use world::{
     ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
-    World,
+    SchedulerAct, World,
 };

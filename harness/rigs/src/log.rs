@@ -37,8 +37,8 @@ pub(crate) enum Start {
 pub(crate) struct Log {
     who: String,
     ledger: Arc<Ledger>,
-    /// Beginning of the line that says the process is ready.
-    ready: &'static str,
+    /// A part of the line that says the process is ready.
+    ready: String,
     /// Standard output is this board's console.
     console: Option<String>,
     kept: Mutex<Kept>,
@@ -46,12 +46,12 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// The log of a process that prints a line beginning with `ready` once it serves.
-    pub(crate) fn of_server(who: &str, ready: &'static str, ledger: Arc<Ledger>) -> Self {
+    /// The log of a process that prints a line with `ready` in it once it serves.
+    pub(crate) fn of_server(who: &str, ready: &str, ledger: Arc<Ledger>) -> Self {
         Self {
             who: who.to_owned(),
             ledger,
-            ready,
+            ready: ready.to_owned(),
             console: None,
             kept: Mutex::default(),
             changed: Condvar::new(),
@@ -63,7 +63,7 @@ impl Log {
         Self {
             who: format!("board:{board}"),
             ledger,
-            ready: "",
+            ready: String::new(),
             console: Some(board.to_owned()),
             kept: Mutex::default(),
             changed: Condvar::new(),
@@ -112,7 +112,7 @@ impl Log {
         if !line.trim().is_empty() {
             line.trim().clone_into(&mut kept.last);
         }
-        if !self.ready.is_empty() && line.starts_with(self.ready) {
+        if !self.ready.is_empty() && line.contains(&self.ready) {
             kept.ready = true;
             self.changed.notify_all();
         }

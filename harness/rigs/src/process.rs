@@ -4,12 +4,13 @@
 //! signalling exclude each other. Dropping a `Process` kills it and waits for its end.
 
 use crate::spawn::spawn;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
 };
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -62,27 +63,60 @@ pub fn end_with_parent() {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 
+/// What a child reads on its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// The end, at once.
+    Nothing,
+    /// This text, and then the end.
+    Text(&'a str),
+    /// What [`Process::say`] says, for as long as it runs.
+    Open,
+}
+
+/// Why a line was not said.
+#[derive(Debug, thiserror::Error)]
+pub enum Unsaid {
+    /// The child leaves unread what was said before.
+    #[error("it leaves unread what was said before")]
+    Unread,
+    /// It has ended, or was started with another [`Input`].
+    #[error("it does not listen")]
+    Deaf,
+}
+
 /// A running (or ended) child process.
 #[derive(Debug)]
 pub struct Process {
     pid: Pid,
     shared: Arc<Shared>,
+    /// Its standard input, where that stays open.
+    stdin: Option<ChildStdin>,
 }
 
 impl Process {
-    /// Starts `command` with `input` (or nothing) as its standard input and both outputs read.
+    /// Starts `command` with `input` as its standard input and both outputs read.
     ///
     /// # Errors
     /// As `Command::spawn`.
-    pub fn start(mut command: Command, input: Option<&str>, listener: Arc<dyn Listener>) -> io::Result<Self> {
-        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    pub fn start(mut command: Command, input: Input<'_>, listener: Arc<dyn Listener>) -> io::Result<Self> {
+        let stdin = if input == Input::Nothing { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = spawn(command)?;
-        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-            let input = input.to_owned();
-            // A child that does not read must not hold up its owner.
-            std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-        }
+        let stdin = match (child.stdin.take(), input) {
+            (Some(mut stdin), Input::Text(input)) => {
+                let input = input.to_owned();
+                // A child that does not read must not hold up its owner.
+                std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+                None
+            }
+            (Some(stdin), Input::Open) => {
+                let flags = fcntl_getfl(&stdin)?;
+                fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)?;
+                Some(stdin)
+            }
+            (Some(_), Input::Nothing) | (None, _) => None,
+        };
         let pid = Pid::from_child(&child);
         let shared = Arc::new(Shared::default());
         let mut readers = Vec::new();
@@ -96,7 +130,22 @@ impl Process {
         std::thread::Builder::new()
             .name(format!("wait-{}", pid.as_raw_nonzero()))
             .spawn(move || wait_for(child, readers, &theirs, listener.as_ref()))?;
-        Ok(Self { pid, shared })
+        Ok(Self { pid, shared, stdin })
+    }
+
+    /// Writes a line to a child that was started with [`Input::Open`], whole or not at all and without waiting. Lines up to
+    /// 4095 bytes are whole.
+    ///
+    /// # Errors
+    /// The child does not listen, or there is no more room for what it does not read.
+    pub fn say(&self, line: &str) -> Result<(), Unsaid> {
+        let mut stdin = self.stdin.as_ref().filter(|_| self.running()).ok_or(Unsaid::Deaf)?;
+        // A pipe takes what is no longer than this in one piece, or refuses it.
+        match stdin.write_all(format!("{line}\n").as_bytes()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Unsaid::Unread),
+            Err(_) => Err(Unsaid::Deaf),
+        }
     }
 
     /// Process id, for messages.
@@ -210,7 +259,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str, input: Option<&str>) -> (Process, Arc<Heard>) {
+    fn shell(script: &str, input: Input<'_>) -> (Process, Arc<Heard>) {
         let heard = Arc::new(Heard::default());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
@@ -219,26 +268,26 @@ mod tests {
 
     #[test]
     fn lines_come_before_the_end_and_the_end_is_told() {
-        let check = |script: &str, input: Option<&str>, expected: &[&str]| {
+        let check = |script: &str, input: Input<'_>, expected: &[&str]| {
             let (process, heard) = shell(script, input);
             assert!(process.wait(LIMIT).is_some());
             assert_eq!(*heard.0.lock().unwrap(), expected, "{script}");
             assert!(!process.signal(Signal::TERM), "a signal to a process that has ended");
         };
-        check("echo one; echo two; exit 3", None, &["Out one", "Out two", "exited 3 asked=false"]);
+        check("echo one; echo two; exit 3", Input::Nothing, &["Out one", "Out two", "exited 3 asked=false"]);
         check(
             "echo bad >&2; printf unfinished >&2",
-            None,
+            Input::Nothing,
             &["Err bad", "Err unfinished", "exited 0 asked=false"],
         );
-        check("cat", Some("in\n"), &["Out in", "exited 0 asked=false"]);
-        check("cat", None, &["exited 0 asked=false"]);
-        check("kill -9 $$", None, &["exited -1 asked=false"]);
+        check("cat", Input::Text("in\n"), &["Out in", "exited 0 asked=false"]);
+        check("cat", Input::Nothing, &["exited 0 asked=false"]);
+        check("kill -9 $$", Input::Nothing, &["exited -1 asked=false"]);
     }
 
     #[test]
     fn an_end_that_was_asked_for_is_told_apart() {
-        let (process, heard) = shell("exec sleep 600", None);
+        let (process, heard) = shell("exec sleep 600", Input::Nothing);
         assert!(process.running());
         assert!(process.wait(Duration::from_millis(1)).is_none());
         process.kill();
@@ -248,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_stopped_process_is_not_an_ended_one() {
-        let (process, heard) = shell("exec sleep 600", None);
+        let (process, heard) = shell("exec sleep 600", Input::Nothing);
         assert!(process.signal(Signal::STOP) && process.signal(Signal::CONT));
         assert!(process.running());
         drop(process);
@@ -256,9 +305,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_is_read_line_by_line() {
+        let (process, heard) = shell("while read -r line; do echo \"got $line\"; done", Input::Open);
+        process.say("one two").unwrap();
+        process.say("").unwrap();
+        while heard.0.lock().unwrap().len() < 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!(*heard.0.lock().unwrap(), ["Out got one two", "Out got "]);
+        process.kill();
+        assert!(matches!(process.say("late"), Err(Unsaid::Deaf)));
+        let (deaf, _) = shell("exec sleep 600", Input::Nothing);
+        assert!(matches!(deaf.say("hello"), Err(Unsaid::Deaf)));
+    }
+
+    #[test]
+    fn what_nobody_reads_is_refused_and_holds_nobody_up() {
+        let (process, _) = shell("exec sleep 600", Input::Open);
+        let line = "x".repeat(1000);
+        let unsaid = (0..1000).find_map(|_| process.say(&line).err());
+        assert!(matches!(unsaid, Some(Unsaid::Unread)), "{unsaid:?}");
+    }
+
+    #[test]
     fn a_missing_program_is_an_error_not_a_process() {
         let error =
-            Process::start(Command::new("/nowhere/at-all"), None, Arc::new(Heard::default())).unwrap_err();
+            Process::start(Command::new("/nowhere/at-all"), Input::Nothing, Arc::new(Heard::default()))
+                .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -1,28 +1,26 @@
 //! The world of a rig of real processes: a control plane, boards behind relays or on a network of the harness, a
 //! recorder, in real time.
 //!
-//! Everything asynchronous lives in a runtime of the trial's own, hidden behind the synchronous trait. Facts come
-//! from many threads through the ledger and enter the history in one place, `take_in`.
+//! Everything asynchronous lives in a runtime of the trial's own, hidden behind the synchronous trait.
 
 use crate::bench::{Bench, Boards};
 use crate::board::{Board, Cable, Machine};
-use crate::clock::Clock;
 use crate::control_plane::{ControlPlane, Tokens};
-use crate::heartbeat::Heartbeat;
 use crate::host::HostMachine;
 use crate::http;
 use crate::kubectl;
 use crate::kubelet_config::{MachineName, kubelet_config};
-use crate::ledger::{Ledger, Noted};
 use crate::network::{Network, Seat};
 use crate::place::Place;
 use crate::qemu::QemuMachine;
-use crate::recorder::{Recorder, Source};
+use crate::recorder::Source;
+use crate::recording::{Opening, Recording};
 use crate::relay::Relay;
+use crate::scheduler::Schedulers;
 use crate::streams;
 use crate::world::{
     ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
-    World,
+    SchedulerAct, World,
 };
 use futures_util::future::join_all;
 use reqwest::Client;
@@ -33,7 +31,6 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -46,15 +43,11 @@ struct Processes {
     boards: Vec<Board>,
     /// Where the boards are emulators.
     network: Option<Arc<Network>>,
-    recorder: Recorder,
+    schedulers: Schedulers,
+    recording: Recording,
     control_plane: ControlPlane,
-    _heartbeat: Heartbeat,
     tokens: Tokens,
     client: Client,
-    ledger: Arc<Ledger>,
-    facts: Receiver<Noted>,
-    history: History,
-    clock: Clock,
     /// How many requests were sent.
     sent: u32,
     runtime: Runtime,
@@ -72,9 +65,8 @@ pub fn open(
     specs: &[BoardSpec],
     seed: u64,
 ) -> Result<Box<dyn World>, Infra> {
-    let clock = Clock::start();
-    let (ledger, facts) = Ledger::new(clock);
-    let ledger = Arc::new(ledger);
+    let opening = Opening::begin()?;
+    let (clock, ledger) = (opening.clock, opening.ledger.clone());
     let place = Place::new()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -86,22 +78,19 @@ pub fn open(
     let client = http::client(http::plain()?, |builder| builder.pool_max_idle_per_host(0))?;
     let watching = http::client(http::plain()?, |builder| builder)?;
     let tokens = Tokens::draw(specs)?;
-    let heartbeat = Heartbeat::start(ledger.clone())
-        .map_err(|error| Infra::transient(format!("no heartbeat thread: {error}")))?;
     let control_plane = ControlPlane::start(bench, &place, &tokens, constants, ledger.clone())?;
     ledger.note(Fact::ControlPlaneReady {});
     let base = format!("http://{}", control_plane.address());
-    let recorder = Recorder::start(
-        runtime.handle(),
-        Source::local(watching, &base, &tokens.admin, ledger.clone())?,
-        &streams::everywhere(),
-    );
-    if !recorder.wait_synced(runtime.handle(), SYNC_LIMIT) {
-        return Err(Infra::transient(format!(
+    let kubeconfig = ControlPlane::scheduler_kubeconfig(&place);
+    let schedulers = Schedulers::new(bench.scheduler.clone(), kubeconfig, ledger.clone());
+    let source = Source::local(watching, &base, &tokens.admin, ledger)?;
+    let recording = opening.record(runtime.handle(), source, &streams::everywhere(), SYNC_LIMIT);
+    let recording = recording.ok_or_else(|| {
+        Infra::transient(format!(
             "the control plane at {base} did not answer the recorder's lists; its last line: {}",
             control_plane.log().lines().last().unwrap_or("none")
-        )));
-    }
+        ))
+    })?;
     let network = match bench.boards {
         Boards::Host { .. } => None,
         Boards::Qemu(_) => Some(Arc::new(connect(&place, specs, seed, control_plane.address(), clock)?)),
@@ -109,15 +98,11 @@ pub fn open(
     let mut world = Processes {
         boards: Vec::new(),
         network,
-        recorder,
+        schedulers,
+        recording,
         control_plane,
-        _heartbeat: heartbeat,
         tokens,
         client,
-        ledger,
-        facts,
-        history: History::new(),
-        clock,
         sent: 0,
         runtime,
         place,
@@ -137,7 +122,7 @@ fn connect(
     specs: &[BoardSpec],
     seed: u64,
     upstream: SocketAddr,
-    clock: Clock,
+    clock: crate::clock::Clock,
 ) -> Result<Network, Infra> {
     if specs.len() > rigor_switch::address::MOST_BOARDS {
         return Err(Infra::lasting(
@@ -184,13 +169,18 @@ impl Processes {
         let config = self.place.write(&format!("board-{index}.json"), &config)?;
         let machine: Box<dyn Machine> = match &bench.boards {
             Boards::Host { kubelet } => Box::new(HostMachine { binary: kubelet.clone(), config }),
-            Boards::Qemu(emulator) => Box::new(QemuMachine {
-                emulator: emulator.clone(),
-                config,
-                socket: self.place.socket(&format!("board-{index}.qmp"))?,
-                network: self.place.socket(&board_socket(index))?,
-                index,
-            }),
+            Boards::Qemu(emulator) => {
+                let machine = QemuMachine {
+                    emulator: emulator.clone(),
+                    image: emulator.firmware.clone(),
+                    storage: self.place.file(&format!("board-{index}.storage")),
+                    config,
+                    socket: self.place.socket(&format!("board-{index}.qmp"))?,
+                    network: self.place.socket(&board_socket(index))?,
+                    index,
+                };
+                Box::new(machine.erased()?)
+            }
         };
         let cable: Box<dyn Cable> = match (relay, &self.network) {
             (Some(relay), _) => Box::new(relay),
@@ -200,7 +190,7 @@ impl Processes {
                 Box::new(Seat { network, board: index })
             }
         };
-        Ok(Board::new(&spec.name, machine, cable, self.ledger.clone()))
+        Ok(Board::new(&spec.name, machine, cable, self.recording.ledger.clone()))
     }
 
     fn find(&mut self, name: &str) -> Result<&mut Board, Infra> {
@@ -208,13 +198,6 @@ impl Processes {
         self.boards.iter_mut().find(|board| board.name() == name).ok_or_else(|| {
             Infra::lasting(format!("no board is called {name}"), format!("the trial's boards are: {names}"))
         })
-    }
-
-    /// Moves what the threads have noted into the history.
-    fn take_in(&mut self) {
-        while let Ok((at, fact)) = self.facts.try_recv() {
-            self.history.push(at, fact);
-        }
     }
 
     fn token(&self, identity: &Identity) -> Option<String> {
@@ -230,36 +213,22 @@ impl Processes {
 
 impl World for Processes {
     fn watch(&mut self, kind: &ObjectKind) -> Result<(), Infra> {
-        self.recorder.add(self.runtime.handle(), streams::of_kind(kind, None));
-        if self.recorder.wait_synced(self.runtime.handle(), SYNC_LIMIT) {
+        if self.recording.watch(streams::of_kind(kind, None)) {
             return Ok(());
         }
         Err(Infra::transient(format!("the control plane gave no list of {}", kind.stream)))
     }
 
     fn now(&self) -> Micros {
-        self.clock.now()
+        self.recording.now()
     }
 
     fn history(&self) -> &History {
-        &self.history
+        self.recording.history()
     }
 
     fn record(&mut self, fact: Fact) {
-        match fact {
-            Fact::TrialStarted { scenario, rig, case, seed, wall, constants, faults } => {
-                let wall = wall.or_else(|| Some(self.clock.wall()));
-                let started = Fact::TrialStarted { scenario, rig, case, seed, wall, constants, faults };
-                // The first record, before what the threads have noted since the world was opened.
-                if self.history.is_empty() {
-                    self.history.push(Micros::ZERO, started);
-                } else {
-                    self.ledger.note(started);
-                }
-            }
-            other => self.ledger.note(other),
-        }
-        self.take_in();
+        self.recording.record(fact, None);
     }
 
     fn request(&mut self, request: ApiRequest) -> ApiAnswer {
@@ -272,7 +241,7 @@ impl World for Processes {
             .map(|(id, request)| {
                 let base = format!("http://{}", self.control_plane.address());
                 let proof = self.token(&request.identity).map(|token| http::bearer(&token)).transpose();
-                let (client, ledger) = (self.client.clone(), self.ledger.clone());
+                let (client, ledger) = (self.client.clone(), self.recording.ledger.clone());
                 async move {
                     let sent = ledger.now();
                     let answer = match proof {
@@ -286,37 +255,48 @@ impl World for Processes {
             .collect();
         self.sent += u32::try_from(exchanges.len()).unwrap_or(u32::MAX);
         let answers = self.runtime.block_on(join_all(exchanges));
-        self.take_in();
+        self.recording.take_in();
         answers
     }
 
     fn power(&mut self, board: &str, act: PowerAct) -> Result<(), Infra> {
         let outcome = self.find(board)?.power(act);
-        self.take_in();
+        self.recording.take_in();
         outcome
     }
 
     fn link(&mut self, board: &str, change: LinkChange) -> Result<(), Infra> {
         let outcome = self.find(board)?.link(change);
-        self.take_in();
+        self.recording.take_in();
         outcome
     }
 
     fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra> {
         let outcome = self.control_plane.act(act);
-        self.take_in();
+        self.recording.take_in();
+        outcome
+    }
+
+    fn scheduler(&mut self, name: &str, act: SchedulerAct) -> Result<(), Infra> {
+        let outcome = self.schedulers.act(name, act);
+        self.recording.take_in();
+        outcome
+    }
+
+    fn flash(&mut self, board: &str, image: Option<&str>, erase: bool) -> Result<(), Infra> {
+        let outcome = self.find(board)?.flash(image, erase);
+        self.recording.take_in();
+        outcome
+    }
+
+    fn send(&mut self, board: &str, line: &str) -> Result<(), Infra> {
+        let outcome = self.find(board)?.send(line);
+        self.recording.take_in();
         outcome
     }
 
     fn wait(&mut self, until: Micros) {
-        let before = self.history.len();
-        self.take_in();
-        if self.history.len() == before
-            && let Ok((at, fact)) = self.facts.recv_timeout(self.clock.until(until))
-        {
-            self.history.push(at, fact);
-            self.take_in();
-        }
+        self.recording.wait(until);
     }
 
     fn boards(&self) -> Vec<String> {
@@ -326,21 +306,18 @@ impl World for Processes {
     fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra> {
         let command =
             kubectl::command(self.control_plane.kubeconfig(), &self.place.file("kubectl-cache"), argv)?;
-        let begun = self.ledger.now();
-        let KubectlOutcome { code, stdout, stderr } = kubectl::run(command, stdin)?;
-        self.record(Fact::Kubectl {
-            begun,
-            argv: argv.to_vec(),
-            status: code,
-            stdout: stdout.clone(),
-            stderr: stderr.clone(),
-        });
-        Ok(KubectlOutcome { code, stdout, stderr })
+        let begun = self.recording.now();
+        let outcome = kubectl::run(command, stdin)?;
+        self.recording.kubectl(begun, argv, &outcome);
+        Ok(outcome)
     }
 
     fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra> {
-        self.take_in();
+        self.recording.take_in();
         let mut files = vec![("control-plane.log".to_owned(), self.control_plane.log().into_bytes())];
+        for (name, log) in self.schedulers.logs() {
+            files.push((format!("scheduler-{name}.log"), log.into_bytes()));
+        }
         for board in &self.boards {
             files.push((format!("board-{}.log", board.name()), board.log().into_bytes()));
         }
@@ -357,6 +334,7 @@ impl World for Processes {
     }
 
     fn close(mut self: Box<Self>) {
+        self.schedulers.end();
         for board in &mut self.boards {
             // The trial is over: what a thread that has ended would have said is heard by nobody.
             let _ = board.off();

@@ -8,8 +8,13 @@ use crate::board::Machine;
 use crate::process::Process;
 use crate::qmp::{Qmp, QmpError};
 use crate::world::Infra;
+use rigor_model::equipment::STORAGE;
+use rigor_model::{Capability, Rig};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -23,6 +28,9 @@ const QMP_LIMIT: Duration = Duration::from_secs(10);
 /// Where in the machine's memory the image looks for its configuration.
 const CONFIG_WINDOW: u64 = 0x8018_0000;
 
+/// A piece of flash with nothing in it.
+static BLANK: [u8; 64 * 1024] = [0xff; 64 * 1024];
+
 /// Network backend and device names on the command line.
 const NETDEV: &str = "n0";
 
@@ -33,17 +41,24 @@ pub struct Emulator {
     pub program: PathBuf,
     /// Arguments that select machine and processor.
     pub machine: Vec<String>,
-    /// The firmware image.
+    /// The firmware image that boards begin with.
     pub firmware: PathBuf,
+    /// Images that they can be flashed with, by name.
+    pub images: BTreeMap<String, PathBuf>,
+    /// Size of the file that is a board's storage, in bytes; `${storage}` in `machine` is its path.
+    pub storage_bytes: Option<u32>,
+    /// Whether what runs on them reads its console.
+    pub listens: bool,
 }
 
 impl Emulator {
-    /// The emulator of a rig file (`named`: program and machine), or the usual one.
+    /// The emulator of a rig file, or the usual one, with what the file says of its boards. `firmware` is looked at last: the
+    /// emulator takes longest to come by.
     ///
     /// # Errors
-    /// The program is not installed.
-    pub fn find(named: &[String], firmware: PathBuf) -> Result<Self, Infra> {
-        let (name, machine) = match named {
+    /// The program is not installed, or an image is missing.
+    pub fn find(rig: &Rig, firmware: Result<PathBuf, Infra>) -> Result<Self, Infra> {
+        let (name, machine) = match rig.emulator.as_slice() {
             [name, machine @ ..] => (name.as_str(), machine.to_vec()),
             [] => ("qemu-system-riscv32", usual_machine()),
         };
@@ -53,7 +68,25 @@ impl Emulator {
                 "install it (Debian: apt-get install qemu-system-misc; or ci/bootstrap), or name another in the rig file",
             )
         })?;
-        Ok(Self { program, machine, firmware })
+        let mut images = BTreeMap::new();
+        for (name, file) in &rig.equipment.images {
+            let file = PathBuf::from(file);
+            if !file.is_file() {
+                return Err(Infra::lasting(
+                    format!("the image {name} is to be {}, but no file is there", file.display()),
+                    "build it, or correct spec.images of the rig file",
+                ));
+            }
+            images.insert(name.clone(), file);
+        }
+        Ok(Self {
+            program,
+            machine,
+            firmware: firmware?,
+            images,
+            storage_bytes: rig.equipment.storage_bytes,
+            listens: rig.capabilities.contains(&Capability::ConsoleInput),
+        })
     }
 }
 
@@ -113,6 +146,10 @@ pub(crate) fn sha256(image: &Path) -> Result<String, Infra> {
 #[derive(Debug)]
 pub(crate) struct QemuMachine {
     pub(crate) emulator: Emulator,
+    /// What it runs.
+    pub(crate) image: PathBuf,
+    /// The file that is its storage, if it has any.
+    pub(crate) storage: PathBuf,
     pub(crate) config: PathBuf,
     /// Where QMP is spoken.
     pub(crate) socket: PathBuf,
@@ -123,6 +160,30 @@ pub(crate) struct QemuMachine {
 }
 
 impl QemuMachine {
+    /// A board with nothing stored.
+    pub(crate) fn erased(self) -> Result<Self, Infra> {
+        self.erase()?;
+        Ok(self)
+    }
+
+    /// Storage as it leaves the factory: every bit set.
+    fn erase(&self) -> Result<(), Infra> {
+        let Some(bytes) = self.emulator.storage_bytes else { return Ok(()) };
+        let written = File::create(&self.storage).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            let mut left = bytes as usize;
+            while left > 0 {
+                let piece = left.min(BLANK.len());
+                file.write_all(&BLANK[..piece])?;
+                left -= piece;
+            }
+            file.flush()
+        });
+        written.map_err(|error| {
+            Infra::transient(format!("{} could not be written: {error}", self.storage.display()))
+        })
+    }
+
     fn qmp(&self) -> Result<Qmp, Infra> {
         Qmp::connect(&self.socket, QMP_LIMIT).map_err(infra)
     }
@@ -149,11 +210,13 @@ impl Machine for QemuMachine {
         let _ = std::fs::remove_file(&self.socket);
         let mac = rigor_switch::address::board_mac(self.index).to_string().replace('-', ":");
         let mut command = Command::new(&self.emulator.program);
+        let storage = escaped(&self.storage.display().to_string());
+        let hole = format!("${{{STORAGE}}}");
         command
-            .args(&self.emulator.machine)
+            .args(self.emulator.machine.iter().map(|argument| argument.replace(&hole, &storage)))
             .args(["-bios", "none", "-display", "none", "-monitor", "none", "-m", "4M"])
             .arg("-kernel")
-            .arg(&self.emulator.firmware)
+            .arg(&self.image)
             .args(["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"])
             .arg("-netdev")
             .arg(format!(
@@ -172,6 +235,25 @@ impl Machine for QemuMachine {
         let mut qmp = self.qmp()?;
         if halted { qmp.stop() } else { qmp.resume() }.map_err(infra)
     }
+
+    fn listens(&self) -> bool {
+        self.emulator.listens
+    }
+
+    fn image(&self, name: Option<&str>) -> Result<PathBuf, Infra> {
+        let Some(name) = name else { return Ok(self.emulator.firmware.clone()) };
+        self.emulator.images.get(name).cloned().ok_or_else(|| {
+            Infra::lasting(
+                format!("the rig has no image {name}"),
+                "state it under spec.images of the rig file",
+            )
+        })
+    }
+
+    fn flash(&mut self, image: PathBuf, erase: bool) -> Result<(), Infra> {
+        self.image = image;
+        if erase { self.erase() } else { Ok(()) }
+    }
 }
 
 /// A value as QEMU's option lists take it: commas doubled.
@@ -189,7 +271,12 @@ mod tests {
                 program: "qemu".into(),
                 machine: usual_machine(),
                 firmware: "fw.elf".into(),
+                images: [("previous".to_owned(), "old.elf".into())].into(),
+                storage_bytes: None,
+                listens: false,
             },
+            image: "fw.elf".into(),
+            storage: "a,b.storage".into(),
             config: "a.json".into(),
             socket: "a.qmp".into(),
             network: "a,b.net".into(),
@@ -259,10 +346,61 @@ mod tests {
 
     #[test]
     fn a_missing_emulator_comes_with_its_remedy() {
-        let error = Emulator::find(&["qemu-system-nowhere".to_owned()], "fw.elf".into()).unwrap_err();
+        let error = Emulator::find(&rig("emulator: [qemu-system-nowhere]"), Ok("fw.elf".into())).unwrap_err();
         assert_eq!(error.to_string(), "the emulator qemu-system-nowhere is not installed");
         assert!(error.remedy.is_some_and(|remedy| remedy.contains("qemu-system-misc")));
         assert!(!error.transient);
+    }
+
+    /// A rig file with one more line.
+    fn rig(line: &str) -> Rig {
+        let constants = "{leaseDuration: 4s, renewInterval: 1s, noExecuteDelay: 3s, tolerationSeconds: 6s, checkPeriod: 500ms, retryPeriod: 1s, controllerPeriod: 1s, slack: 500ms}";
+        let source = format!(
+            "apiVersion: rigor.dev/v1alpha1\nkind: Rig\nmetadata: {{name: r}}\nspec:\n  kind: qemu\n  constants: {constants}\n  {line}\n"
+        );
+        Rig::parse("r.yaml", &source).unwrap_or_else(|mistakes| panic!("{mistakes:#}"))
+    }
+
+    #[test]
+    fn an_image_that_is_not_there_is_told_before_the_first_trial() {
+        let error = Emulator::find(
+            &rig("emulator: [/bin/sh]\n  images: {old: /nowhere/old.elf}"),
+            Ok("fw.elf".into()),
+        );
+        let error = error.unwrap_err();
+        assert_eq!(error.to_string(), "the image old is to be /nowhere/old.elf, but no file is there");
+        assert!(!error.transient);
+    }
+
+    #[test]
+    fn a_board_is_flashed_with_what_the_rig_states_and_keeps_what_it_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut board = machine(0);
+        board.emulator.storage_bytes = Some(100_000);
+        board.emulator.machine = vec!["-drive".to_owned(), "format=raw,file=${storage}".to_owned()];
+        board.storage = folder.path().join("a.storage");
+        let mut board = board.erased().unwrap();
+        let stored = || std::fs::read(folder.path().join("a.storage")).unwrap();
+        assert!(stored().len() == 100_000 && stored().iter().all(|byte| *byte == 0xff));
+        let line = |board: &QemuMachine| {
+            let command = board.command();
+            let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+            words.join(" ")
+        };
+        assert!(
+            line(&board).contains("a.storage") && line(&board).contains("-kernel fw.elf "),
+            "{}",
+            line(&board)
+        );
+        std::fs::write(&board.storage, "settings").unwrap();
+        board.flash(board.image(Some("previous")).unwrap(), false).unwrap();
+        assert!(line(&board).contains("-kernel old.elf "), "{}", line(&board));
+        assert_eq!(stored(), b"settings");
+        board.flash(board.image(None).unwrap(), true).unwrap();
+        assert!(line(&board).contains("-kernel fw.elf "));
+        assert_eq!(stored().len(), 100_000);
+        let error = board.image(Some("next")).unwrap_err();
+        assert_eq!(error.to_string(), "the rig has no image next");
     }
 
     #[test]

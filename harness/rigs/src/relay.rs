@@ -100,10 +100,10 @@ impl Cable for Relay {
         match change {
             LinkChange::Cut => self.cut(),
             LinkChange::Heal => self.heal(),
-            LinkChange::Delay(_) | LinkChange::Loss(_) => {
+            LinkChange::Delay(_) | LinkChange::Loss(_) | LinkChange::Garbage(_) => {
                 return Err(Infra::lasting(
                     "the link of a board of this rig can be cut and healed only",
-                    "run the scenario on a rig that offers link-quality",
+                    "run the scenario on a rig that offers link-quality or link-garbage",
                 ));
             }
         }

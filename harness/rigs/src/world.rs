@@ -3,6 +3,7 @@
 //! The trait is synchronous; a rig of real processes hides its runtime behind it, the simulated rig moves virtual
 //! time. A world never judges: it acts, and everything that happens becomes a fact of the history.
 
+use rigor_model::faults::Tally;
 use rigor_model::kinds::ObjectKind;
 use rigor_model::rig::BoardProfile;
 use rigor_trace::{Fact, History, Micros};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-pub use rigor_trace::history::{ControlPlaneAct, LinkChange, PowerAct};
+pub use rigor_trace::history::{ControlPlaneAct, Garbage, LinkChange, PowerAct, SchedulerAct};
 
 /// Everything one trial acts on: its own control plane and its own boards.
 pub trait World {
@@ -49,7 +50,8 @@ pub trait World {
     /// The board is unknown, or the rig could not do it.
     fn power(&mut self, board: &str, act: PowerAct) -> Result<(), Infra>;
 
-    /// Cuts, delays, thins or heals a board's link (capabilities `link` and `link-quality`); records a `Link` fact.
+    /// Cuts, delays, thins or heals a board's link, or makes garbage of what the board is sent (capabilities `link`,
+    /// `link-quality` and `link-garbage`); records a `Link` fact.
     ///
     /// # Errors
     /// The board is unknown, or the rig could not do it.
@@ -62,9 +64,52 @@ pub trait World {
     /// The process did not come up again.
     fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra>;
 
+    /// Starts or stops a second scheduler (capability `second-scheduler`), which places the pods whose
+    /// `spec.schedulerName` is its name; records a `Scheduler` fact. A start is done when the scheduler is ready. It ends
+    /// with the trial.
+    ///
+    /// # Errors
+    /// It runs already or does not run, or the rig could not do it.
+    fn scheduler(&mut self, name: &str, _: SchedulerAct) -> Result<(), Infra> {
+        Err(Infra::lasting(
+            format!("this rig cannot run {name} as a second scheduler"),
+            "run the scenario on a rig that offers second-scheduler",
+        ))
+    }
+
+    /// Puts an image on a board and starts it (capability `flash`); records a `Flash` fact. The image is one of the
+    /// rig file's by name, or the one that boards begin with. Until the board starts it has no power; what it stored is
+    /// kept unless `erase`.
+    ///
+    /// # Errors
+    /// Board or image are unknown, or the rig could not do it.
+    fn flash(&mut self, board: &str, _image: Option<&str>, _erase: bool) -> Result<(), Infra> {
+        Err(Infra::lasting(
+            format!("this rig cannot put an image on board {board}"),
+            "run the scenario on a rig that offers flash",
+        ))
+    }
+
+    /// Sends a line to a board's console (capability `console-input`), with a line feed after it; records a `Sent`
+    /// fact. Whether the board has read it is not known.
+    ///
+    /// # Errors
+    /// The board is unknown, has no power, or leaves unread what was sent before.
+    fn send(&mut self, board: &str, _line: &str) -> Result<(), Infra> {
+        Err(Infra::lasting(
+            format!("board {board} of this rig reads no console"),
+            "run the scenario on a rig that offers console-input",
+        ))
+    }
+
     /// Lets time pass until `until`, or returns earlier when something new was recorded. Returns at once when
     /// `until` is not after `now`, having taken in what was already there.
     fn wait(&mut self, until: Micros);
+
+    /// Faults that would have been injected so far, had the trial not asked for none of their kind.
+    fn withheld(&self) -> Tally {
+        Tally::default()
+    }
 
     /// Names of the boards, sorted.
     fn boards(&self) -> Vec<String>;
@@ -75,7 +120,7 @@ pub trait World {
     /// The rig has no kubectl, or it could not be started.
     fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra>;
 
-    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`,
+    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`, `scheduler-<name>.log`,
     /// `board-<board>.log` (what a board's process wrote besides its console) and, of emulators, `network.pcap` and
     /// `network.log`. Objects and consoles are written from the history.
     ///

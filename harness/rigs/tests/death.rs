@@ -3,7 +3,7 @@
 
 use rigor_rigs::clock::Clock;
 use rigor_rigs::place::Place;
-use rigor_rigs::process::{Listener, Process, Stream};
+use rigor_rigs::process::{Input, Listener, Process, Stream};
 use rigor_trace::Micros;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -24,8 +24,9 @@ impl Listener for Deaf {
 fn doomed_harness() {
     let mut command = Command::new("sleep");
     command.arg("600");
-    let child =
-        std::thread::spawn(move || Process::start(command, None, Arc::new(Deaf)).unwrap()).join().unwrap();
+    let child = std::thread::spawn(move || Process::start(command, Input::Nothing, Arc::new(Deaf)).unwrap())
+        .join()
+        .unwrap();
     assert!(child.running(), "the thread that asked has ended, the child must not have");
     let place = Place::new().unwrap();
     place.write("file", "content").unwrap();

@@ -5,7 +5,7 @@ use rigor_model::{Capability, Constant, Constants, Rig};
 use rigor_rigs::binaries::{Artifact, find};
 use rigor_rigs::clock::Clock;
 use rigor_rigs::external::Cluster;
-use rigor_rigs::process::{Listener, Process, Stream};
+use rigor_rigs::process::{Input, Listener, Process, Stream};
 use rigor_rigs::{ApiAnswer, ApiRequest, World};
 use rigor_trace::{Fact, Micros};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ impl Plane {
             .arg(dir.path().join("admin.kubeconfig"))
             .args(flags);
         let heard = Arc::new(Heard::default());
-        let server = Process::start(command, None, heard.clone()).unwrap();
+        let server = Process::start(command, Input::Nothing, heard.clone()).unwrap();
         let plain = until("the control plane serves", || {
             let heard = heard.0.lock().unwrap();
             let line = heard.lines().find_map(|line| line.split_once("plain HTTP on http://"))?;
@@ -85,7 +85,7 @@ impl Plane {
             std::fs::write(&path, config.to_string()).unwrap();
             let mut command = Command::new(find(Artifact::KubeletHost).unwrap());
             command.arg("--config").arg(path);
-            plane.boards.push(Process::start(command, None, Arc::new(Heard::default())).unwrap());
+            plane.boards.push(Process::start(command, Input::Nothing, Arc::new(Heard::default())).unwrap());
             until("the board is Ready", || {
                 let node = plane.get(&format!("/api/v1/nodes/{board}"));
                 let conditions = node["status"]["conditions"].as_array()?.clone();

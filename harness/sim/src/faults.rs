@@ -4,10 +4,10 @@
 //! so that one fate does not shift the next. A fault that does not fit (a repeat of what is no request, a board that is off
 //! already) does not strike and is not recorded. Nothing here acts; [`crate::strike`] and [`crate::link`] do.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rigor_model::Constants;
-use rigor_model::faults::{Fault, FaultKind, FaultLevel, Faults, Schedule};
+use rigor_model::faults::{Fault, FaultKind, FaultLevel, FaultName, Faults, Schedule, Tally};
 
 use crate::http1;
 use crate::link::{Carried, Toward};
@@ -31,6 +31,8 @@ const OFFSETS: (i64, i64) = (10_000, 1_500_000);
 const LONGEST_DELAY: u64 = 8_000_000;
 /// Longest time that the server is down, in microseconds; less than the runner waits for an answer.
 const LONGEST_DOWN: u64 = 5_000_000;
+/// Most writes that a step of the server that it is killed in still makes; few steps make more.
+const MOST_WRITES: u64 = 16;
 
 /// A message that is about to go over a link.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +75,10 @@ pub(crate) struct Sites {
     links: Vec<Site>,
     boards: Vec<Site>,
     server: Site,
+    /// What does not strike, …
+    without: BTreeSet<FaultName>,
+    /// … and how often it would have.
+    withheld: Tally,
 }
 
 impl Sites {
@@ -92,31 +98,59 @@ impl Sites {
             links: boards.iter().map(|board| site(format!("link:{board}"))).collect(),
             boards: boards.iter().map(|board| site(format!("board:{board}"))).collect(),
             server: site("server".to_owned()),
+            without: BTreeSet::new(),
+            withheld: Tally::default(),
         }
+    }
+
+    /// The same sites, of whose faults these do not strike. Each is drawn and counts towards the limits of its site as if it
+    /// had struck.
+    pub(crate) fn withholding(self, without: &BTreeSet<FaultName>) -> Self {
+        Self { without: without.clone(), ..self }
+    }
+
+    /// The faults that would have struck and were withheld.
+    pub(crate) fn withheld(&self) -> &Tally {
+        &self.withheld
+    }
+
+    /// The fault, if it is not to be withheld.
+    fn unless_withheld(&mut self, fault: Option<Fault>) -> Option<Fault> {
+        let fault = fault?;
+        if !self.without.contains(&fault.kind.named()) {
+            return Some(fault);
+        }
+        self.withheld.count(&fault.kind);
+        None
     }
 
     /// What happens to the next message on the link of the board with this index.
     pub(crate) fn message(&mut self, board: usize, now: u64, message: Message<'_>) -> Option<Fault> {
         let site = self.links.get_mut(board)?;
-        site.next(now, |drawn, draws| drawn.message(now, draws, message.length()), |kind| message.fits(kind))
+        let draw = |drawn: &mut Drawn, draws| drawn.message(now, draws, message.length());
+        let fault = site.next(now, draw, |kind| message.fits(kind));
+        self.unless_withheld(fault)
     }
 
     /// What the clocks of the board with this index are: its first opportunity.
     pub(crate) fn clock(&mut self, board: usize) -> Option<Fault> {
         let fits = |kind: &FaultKind| matches!(kind, FaultKind::Clock { .. });
-        self.boards.get_mut(board)?.next(0, |drawn, draws| drawn.clock(draws), fits)
+        let fault = self.boards.get_mut(board)?.next(0, |drawn, draws| drawn.clock(draws), fits);
+        self.unless_withheld(fault)
     }
 
     /// Whether the board with this index loses its power between two of its events; `fits` if it can.
     pub(crate) fn power(&mut self, board: usize, now: u64, fits: bool) -> Option<Fault> {
         let fits = |kind: &FaultKind| fits && matches!(kind, FaultKind::PowerCut { .. });
-        self.boards.get_mut(board)?.next(now, |drawn, draws| drawn.power(now, draws), fits)
+        let fault = self.boards.get_mut(board)?.next(now, |drawn, draws| drawn.power(now, draws), fits);
+        self.unless_withheld(fault)
     }
 
-    /// Whether the server is killed between two of its steps; `fits` if it can be.
+    /// Whether the server is killed before its next step or in it; `fits` if it can be.
     pub(crate) fn kill(&mut self, now: u64, fits: bool) -> Option<Fault> {
         let fits = |kind: &FaultKind| fits && matches!(kind, FaultKind::Kill { .. });
-        self.server.next(now, |drawn, draws| drawn.kill(now, draws), fits)
+        let fault = self.server.next(now, |drawn, draws| drawn.kill(now, draws), fits);
+        self.unless_withheld(fault)
     }
 }
 
@@ -318,7 +352,8 @@ impl Drawn {
     fn kill(&self, now: u64, draws: [u64; DRAWS]) -> Option<FaultKind> {
         let strikes =
             self.is_on(now) && self.struck < self.plan.most.2 && draws[0] % MILLION < self.plan.kill;
-        strikes.then(|| FaultKind::Kill { down: scaled(draws[1], 30_000, LONGEST_DOWN) })
+        let writes = if draws[2].is_multiple_of(2) { 0 } else { scaled(draws[2] / 2, 1, MOST_WRITES) };
+        strikes.then(|| FaultKind::Kill { down: scaled(draws[1], 30_000, LONGEST_DOWN), writes })
     }
 
     /// A fault struck.
@@ -349,109 +384,4 @@ fn scaled(draw: u64, low: u64, high: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{BAD_CRYSTAL, CRYSTAL, Message, STRETCH, Sites, scaled};
-    use crate::link::{Carried, Toward};
-    use rigor_model::Constants;
-    use rigor_model::faults::{Fault, FaultKind, FaultLevel, Faults};
-
-    const EVERY: u64 = 50_000;
-
-    /// What strikes in `count` messages, events of the board and steps of the server, one of each every 50 ms.
-    fn run(level: FaultLevel, seed: u64, count: u64, stuck: impl Fn(u64) -> bool) -> Vec<(u64, Fault)> {
-        let mut sites = Sites::new(&Faults::Drawn(level), &Constants::default(), &["a"], seed);
-        let mut struck: Vec<(u64, Fault)> = sites.clock(0).into_iter().map(|fault| (0, fault)).collect();
-        let carried = Carried::Bytes(b"GET / HTTP/1.1\r\n\r\n".to_vec());
-        for number in 0..count {
-            let now = number * EVERY;
-            let message = Message { toward: Toward::Server, carried: &carried, stuck: stuck(number) };
-            let now_struck =
-                [sites.message(0, now, message), sites.power(0, now, true), sites.kill(now, true)];
-            struck.extend(now_struck.into_iter().flatten().map(|fault| (now, fault)));
-        }
-        struck
-    }
-
-    #[test]
-    fn mild_faults_are_what_the_slack_covers() {
-        let half_slack = 250_000;
-        let mut longest = 0;
-        for seed in 0..100 {
-            let mut late: Vec<(u64, u64)> = Vec::new();
-            for (at, fault) in run(FaultLevel::Mild, seed, 2_000, |_| false) {
-                match fault.kind {
-                    FaultKind::Delay { micros } | FaultKind::Reorder { at_most: micros } => {
-                        late.push((at, micros))
-                    }
-                    FaultKind::Duplicate { after, second } => assert!(after < 200 && !second, "seed {seed}"),
-                    FaultKind::Clock { offset, ppm } => {
-                        assert!(offset.abs() <= 10_000 && ppm.abs() <= CRYSTAL, "seed {seed}: {fault:?}");
-                    }
-                    FaultKind::Lose {}
-                    | FaultKind::Cut { .. }
-                    | FaultKind::PowerCut { .. }
-                    | FaultKind::Kill { .. } => panic!("seed {seed}: {fault:?}"),
-                }
-            }
-            for (index, (at, _)) in late.iter().enumerate() {
-                let stretch = late[index..].iter().take_while(|(other, _)| other - at <= STRETCH);
-                let sum: u64 = stretch.map(|(_, micros)| micros).sum();
-                assert!(sum < half_slack, "seed {seed}: {sum} us from {at} on");
-                longest = longest.max(sum);
-            }
-        }
-        assert!(longest > half_slack * 9 / 10, "no more than {longest} us of {half_slack} are used");
-    }
-
-    #[test]
-    fn harsh_faults_are_of_every_kind_early_and_late_and_stop() {
-        let mut seen = std::collections::BTreeMap::new();
-        let (mut early, mut late) = (0, 0);
-        for seed in 0..100 {
-            let struck = run(FaultLevel::Harsh, seed, 12_000, |_| false);
-            for (_, fault) in &struck {
-                *seen.entry(fault.kind.name()).or_insert(0) += 1;
-                if let FaultKind::Clock { ppm, .. } = fault.kind {
-                    assert!(ppm.abs() <= BAD_CRYSTAL);
-                }
-            }
-            let proper =
-                || struck.iter().filter(|(_, fault)| fault.kind.name() != "clock").map(|(at, _)| *at);
-            early += usize::from(proper().next().is_some_and(|at| at < 5_000_000));
-            late += usize::from(proper().next_back().is_some_and(|at| at > 60_000_000));
-        }
-        let all = ["clock", "cut", "delay", "duplicate", "kill", "lose", "power-cut", "reorder"];
-        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), all);
-        assert!(early > 25 && late > 25, "{early} trials had early faults, {late} late ones");
-        // Twenty minutes and more after the last instant at which faults may begin, none does.
-        let ended = (0..10).all(|seed| {
-            run(FaultLevel::Harsh, seed, 40_000, |_| false).iter().all(|(at, _)| *at <= 1_200_000_000)
-        });
-        assert!(ended);
-    }
-
-    #[test]
-    fn a_fault_that_does_not_fit_shifts_no_other() {
-        let unlimited = |stuck: bool| -> Vec<(u64, Fault)> {
-            let all =
-                (0..50).flat_map(|seed| run(FaultLevel::Harsh, seed, 1_000, |number| stuck && number < 500));
-            let is_unlimited =
-                |kind: &FaultKind| matches!(kind, FaultKind::Delay { .. } | FaultKind::Reorder { .. });
-            all.filter(|(at, fault)| *at >= 500 * EVERY && is_unlimited(&fault.kind)).collect()
-        };
-        assert!(unlimited(false).len() > 100);
-        assert_eq!(unlimited(false), unlimited(true));
-    }
-
-    #[test]
-    fn lengths_spread_over_their_scales() {
-        let lengths: Vec<u64> =
-            (0..8_000).map(|draw: u64| scaled(draw.wrapping_mul(0x9e37_79b9_7f4a_7c15), 10, 80)).collect();
-        assert!(lengths.iter().all(|length| (10..=80).contains(length)));
-        for low in [10, 20, 40] {
-            let share = lengths.iter().filter(|length| (low..low * 2).contains(*length)).count();
-            assert!((1_600..2_400).contains(&share), "{share} from {low} on");
-        }
-        assert_eq!((scaled(7, 5, 5), scaled(7, 0, 0)), (5, 0));
-    }
-}
+mod tests;

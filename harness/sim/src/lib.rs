@@ -7,6 +7,7 @@
 mod board;
 mod clock;
 mod faults;
+mod fuse;
 mod http1;
 mod link;
 mod observer;
@@ -15,6 +16,7 @@ mod panics;
 mod plane;
 mod queue;
 mod retransmission;
+mod second;
 mod seed;
 mod server;
 mod simulation;
@@ -24,4 +26,4 @@ mod strike;
 mod tests;
 mod world;
 
-pub use open::{open, open_with_flags};
+pub use open::{open, open_with};

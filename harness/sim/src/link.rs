@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use rigor_model::act::Garbage;
 use rigor_model::faults::FaultKind;
 
 use crate::retransmission::{Patience, retransmit};
@@ -110,6 +111,8 @@ pub(crate) struct Link {
     delay: u64,
     /// So many of a hundred packets are lost.
     loss: u8,
+    /// What becomes of bytes that are sent to the board.
+    garbage: Option<Garbage>,
     sent: u64,
     cuts: u64,
     cut_at: Option<u64>,
@@ -131,6 +134,7 @@ impl Link {
             luck,
             delay: 0,
             loss: 0,
+            garbage: None,
             sent: 0,
             cuts: 0,
             cut_at: None,
@@ -145,6 +149,11 @@ impl Link {
     /// From now on each message needs so many microseconds more, until the link is healed.
     pub(crate) fn set_delay(&mut self, micros: u64) {
         self.delay = micros;
+    }
+
+    /// From now on what the board is sent becomes garbage, until the link is healed.
+    pub(crate) fn set_garbage(&mut self, garbage: Garbage) {
+        self.garbage = Some(garbage);
     }
 
     /// From now on so many of a hundred packets are lost, until the link is healed.
@@ -164,7 +173,17 @@ impl Link {
 
     /// Sends a message: instants at which to call [`Link::arrive`], with tickets. None when the link is cut and the
     /// parcel waits, or when it is lost.
-    pub(crate) fn send(&mut self, now: u64, parcel: Parcel, fault: Option<&FaultKind>) -> Vec<(u64, Ticket)> {
+    pub(crate) fn send(
+        &mut self,
+        now: u64,
+        mut parcel: Parcel,
+        fault: Option<&FaultKind>,
+    ) -> Vec<(u64, Ticket)> {
+        if let (Some(garbage), Toward::Board, Carried::Bytes(bytes)) =
+            (self.garbage, parcel.toward, &mut parcel.carried)
+        {
+            garbage.spoil(bytes);
+        }
         let (latency, luck) = (self.draws.u64(LATENCY), self.luck.u64(..));
         let way = (parcel.connection, parcel.toward);
         let serial = self.sent;
@@ -312,7 +331,7 @@ impl Link {
 
     /// Parcels arrive again, as soon as they did at first; what waited comes at the given instants.
     pub(crate) fn heal(&mut self, now: u64) -> Vec<(u64, Ticket)> {
-        (self.delay, self.loss) = (0, 0);
+        (self.delay, self.loss, self.garbage) = (0, 0, None);
         let retransmission = self.draws.u64(RETRANSMISSION);
         let Some(cut_at) = self.cut_at.take() else { return Vec::new() };
         let at = now + retransmission.min(now - cut_at) + LATENCY.start();
@@ -351,7 +370,7 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::{Carried, Connection, LATENCY, Link, Parcel, RETRANSMISSION, Ticket, Toward};
+    use super::{Carried, Connection, Garbage, LATENCY, Link, Parcel, RETRANSMISSION, Ticket, Toward};
     use crate::queue::Queue;
     use crate::seed::generator;
     use rigor_model::faults::FaultKind;
@@ -439,6 +458,28 @@ mod tests {
         let left: Vec<_> =
             healed.iter().filter_map(|(_, ticket)| link.arrive(*ticket)).map(|it| it.connection).collect();
         assert_eq!(left, [Connection(2)]);
+    }
+
+    #[test]
+    fn what_the_board_is_sent_is_garbage_until_the_link_is_healed_and_what_it_sends_is_not() {
+        let mut link = link(1);
+        let sent = |link: &mut Link, toward| {
+            let arrivals = link.send(0, parcel(1, toward, Carried::Bytes(b"HTTP {}".to_vec())), None);
+            let Some(Carried::Bytes(bytes)) = link.arrive(arrivals[0].1).map(|it| it.carried) else {
+                panic!()
+            };
+            bytes
+        };
+        for (garbage, expected) in [
+            (Garbage::Bodies, b"HTTP <}".to_vec()),
+            (Garbage::Noise, b"HTTP {}".iter().map(|byte| byte | 0x80).collect()),
+        ] {
+            link.set_garbage(garbage);
+            assert_eq!(sent(&mut link, Toward::Board), expected);
+            assert_eq!(sent(&mut link, Toward::Server), b"HTTP {}");
+        }
+        link.heal(1);
+        assert_eq!(sent(&mut link, Toward::Board), b"HTTP {}");
     }
 
     #[test]

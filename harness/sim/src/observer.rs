@@ -127,7 +127,7 @@ impl Watched {
         let mut body = Vec::new();
         let mut stream = Stream::new(response.into_body(), Reader::Runner, server.woken());
         let reached = stream.read(|data| body.extend_from_slice(data));
-        let fault = |what: &str| Fault(format!("the list of {} {what}", self.name));
+        let fault = |what: &str| Fault::Wrong(format!("the list of {} {what}", self.name));
         if !status.is_success() || reached != Reached::End {
             return Err(fault(&format!("was answered {status}, {reached:?}")));
         }
@@ -175,7 +175,7 @@ impl Watched {
                 return Ok(());
             }
         }
-        Err(Fault(format!("watches of {} end as soon as they begin", self.name)))
+        Err(Fault::Wrong(format!("watches of {} end as soon as they begin", self.name)))
     }
 
     /// Notes what there is to read; `true` when the watch came to an orderly end.
@@ -213,7 +213,7 @@ impl Watched {
 
 fn get(path: &str, authorization: &HeaderValue) -> Result<Request<Body>, Fault> {
     let request = Request::get(path).header(AUTHORIZATION, authorization).body(Body::empty());
-    request.map_err(|error| Fault(format!("{path}: {error}")))
+    request.map_err(|error| Fault::Wrong(format!("{path}: {error}")))
 }
 
 /// Notes one line of a watch, or says why the stream is lost.

@@ -1,11 +1,12 @@
 //! Opens a trial of the simulated rig: the server's configuration from the constants, the boards from their specs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use control_plane::Config;
 use control_plane::cli::Flags;
 use control_plane::config::StoreKind;
-use control_plane::{Config, MemoryStore};
-use rigor_model::{Constants, Faults};
+use rigor_model::{Constants, FaultName, Faults};
 use rigor_rigs::kubelet_config::{MachineName, kubelet_config};
 use rigor_rigs::{BoardSpec, Infra, World};
 
@@ -33,26 +34,24 @@ pub fn open(
     seed: u64,
     faults: &Faults,
 ) -> Result<Box<dyn World>, Infra> {
-    open_with_flags(constants, boards, seed, faults, &[])
+    open_with(constants, boards, seed, faults, &BTreeSet::new(), &[])
 }
 
-/// Opens a trial whose control plane has flags besides the rig's own, read as the program reads them.
+/// Opens a trial in which the faults `without` do not strike, and whose control plane has flags besides the rig's own, read as
+/// the program reads them.
 ///
 /// # Errors
 /// A flag is unknown or has a value that cannot be; and see [`open`].
-pub fn open_with_flags(
+pub fn open_with(
     constants: &Constants,
     boards: &[BoardSpec],
     seed: u64,
     faults: &Faults,
+    without: &BTreeSet<FaultName>,
     flags: &[String],
 ) -> Result<Box<dyn World>, Infra> {
     let time = Time::default();
-    let launch = RealLaunch {
-        config: server_config(constants, boards, flags)?,
-        store: Arc::new(MemoryStore::new()),
-        seed,
-    };
+    let launch = RealLaunch { config: server_config(constants, boards, flags)?, store: Arc::default(), seed };
     let server = Server::new(Box::new(launch), time.clone());
     let mut specs: Vec<&BoardSpec> = boards.iter().collect();
     specs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -63,10 +62,11 @@ pub fn open_with_flags(
         .zip(specs)
         .map(|(number, spec)| Ok(Board::new(&spec.name, image(spec, constants)?, [10, 0, 1, number], seed)))
         .collect::<Result<Vec<_>, Infra>>()?;
-    let authorization = bearer(Tokens.admin()).map_err(|fault| Infra::transient(fault.0))?;
+    let proof = |token: &str| bearer(token).map_err(|fault| Infra::transient(fault.text()));
+    let (admin, scheduler) = (proof(Tokens.admin())?, proof(Tokens.scheduler())?);
     let names: Vec<&str> = boards.iter().map(Board::name).collect();
-    let sites = Sites::new(faults, constants, &names, seed);
-    let simulation = Simulation::new(seed, time, server, boards, authorization).with_faults(sites);
+    let sites = Sites::new(faults, constants, &names, seed).withholding(without);
+    let simulation = Simulation::new(seed, time, server, boards, admin, scheduler).with_faults(sites);
     Ok(Box::new(Simulated::start(simulation, generator(seed, "control-plane"))?))
 }
 
@@ -78,6 +78,8 @@ fn server_config(constants: &Constants, boards: &[BoardSpec], flags: &[String]) 
         )
     })?;
     let mut tokens = format!("{},rigor-admin,rigor-admin,\"system:masters\"\n", Tokens.admin());
+    let scheduler = Tokens.scheduler();
+    tokens.push_str(&format!("{scheduler},system:kube-scheduler,system:kube-scheduler\n"));
     for board in boards {
         let (token, user) = (Tokens.board(&board.name), format!("system:node:{}", board.name));
         tokens.push_str(&format!("{token},{user},{user},\"system:nodes\"\n"));

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use control_plane::{Config, ControlPlane, MemoryStore};
+use control_plane::{Config, ControlPlane};
 use futures_util::FutureExt;
 
 use crate::clock::ProcessClock;
+use crate::fuse::{Fuse, MortalStore};
 use crate::seed::seed_of;
 
 /// A server between its start and its end.
@@ -33,12 +34,15 @@ pub(crate) trait Launch {
     /// # Errors
     /// It did not come up, in one sentence.
     fn launch(&mut self, clock: Arc<ProcessClock>, life: u32) -> Result<Box<dyn Plane>, String>;
+
+    /// What ends the server's process in the middle of what it does: its writes burn it.
+    fn fuse(&self) -> Arc<Fuse>;
 }
 
 /// Starts the real one over a store in memory, which outlives it.
 pub(crate) struct RealLaunch {
     pub(crate) config: Config,
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) store: Arc<MortalStore>,
     pub(crate) seed: u64,
 }
 
@@ -50,6 +54,10 @@ impl Launch for RealLaunch {
             .ok_or("the control plane waited for something while it started")?
             .map(|plane| Box::new(plane) as Box<dyn Plane>)
             .map_err(|error| format!("the control plane did not start: {error:#}"))
+    }
+
+    fn fuse(&self) -> Arc<Fuse> {
+        Arc::clone(self.store.fuse())
     }
 }
 

@@ -14,6 +14,7 @@ use http::{Method, Request, Response, StatusCode};
 use tower::Service;
 
 use crate::clock::{HttpDate, ProcessClock, Time};
+use crate::fuse::Fuse;
 use crate::http1::{self, Framing};
 use crate::link::{Carried, Connection};
 use crate::panics::calm;
@@ -23,9 +24,24 @@ use crate::stream::{Reached, Reader, Stream, Woken};
 /// So many times in a row controllers may say that they are due at once.
 const MOST_TURNS: u32 = 1_000;
 
-/// The server did what it must never do, in one sentence.
+/// Why the server's process does not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault(pub(crate) String);
+pub(crate) enum Fault {
+    /// It did what it must never do, in one sentence.
+    Wrong(String),
+    /// Its fuse has blown in the middle of what it did.
+    Killed,
+}
+
+impl Fault {
+    /// In one sentence.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Fault::Wrong(what) => what,
+            Fault::Killed => "it was killed where nothing kills it".to_owned(),
+        }
+    }
+}
 
 /// Something the server sends to a board.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,6 +65,7 @@ pub(crate) struct Server {
     lives: u32,
     running: Option<Running>,
     woken: Arc<Woken>,
+    fuse: Arc<Fuse>,
     /// The date as each board is told it.
     dates: BTreeMap<usize, BoardDate>,
     log: Vec<Logged>,
@@ -85,6 +102,7 @@ impl Server {
     /// A server that does not run yet.
     pub(crate) fn new(launch: Box<dyn Launch>, time: Time) -> Self {
         Self {
+            fuse: launch.fuse(),
             launch,
             time,
             lives: 0,
@@ -98,6 +116,16 @@ impl Server {
     /// Whether the process runs.
     pub(crate) fn is_up(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// The process dies once it has made so many more writes.
+    pub(crate) fn arm(&self, writes: u64) {
+        self.fuse.arm(writes);
+    }
+
+    /// It lives on, or the next one does.
+    pub(crate) fn disarm(&self) {
+        self.fuse.disarm();
     }
 
     /// Tells a board a date that is off by so many microseconds.
@@ -139,8 +167,9 @@ impl Server {
             let router = plane.router();
             Ok((plane, router))
         });
-        let (plane, router) =
-            started.map_err(|message| panicked("the start of the server", &message))?.map_err(Fault)?;
+        let (plane, router) = started
+            .map_err(|message| panicked("the start of the server", &message))?
+            .map_err(Fault::Wrong)?;
         self.running = Some(Running { plane, router, clock, connections: BTreeMap::new() });
         self.note(format!("-- started, life {life}"));
         Ok(())
@@ -166,14 +195,20 @@ impl Server {
     /// The handler waited or panicked.
     pub(crate) fn call(&mut self, who: &str, request: Request<Body>) -> Result<Response<Body>, Fault> {
         let Some(running) = &mut self.running else {
-            return Err(Fault("a request reached a server that does not run".to_owned()));
+            return Err(Fault::Wrong("a request reached a server that does not run".to_owned()));
         };
         let asked = format!("{who} {} {}", request.method(), request.uri());
         let router = &mut running.router;
         let answer = calm(|| router.call(request).now_or_never())
             .map_err(|message| panicked(&format!("the handler of {asked}"), &message))?;
         let Some(answer) = answer else {
-            return Err(Fault(format!("the handler of {asked} waited for something instead of answering")));
+            if self.fuse.is_blown() {
+                self.note(format!("{asked} was not answered"));
+                return Err(Fault::Killed);
+            }
+            return Err(Fault::Wrong(format!(
+                "the handler of {asked} waited for something instead of answering"
+            )));
         };
         let response = answer.unwrap_or_else(|never| match never {});
         self.note(format!("{asked} {}", response.status().as_u16()));
@@ -189,13 +224,13 @@ impl Server {
         for _ in 0..MOST_TURNS {
             let due = calm(|| running.plane.reconcile())
                 .map_err(|message| panicked("a controller", &message))?
-                .map_err(Fault)?;
+                .map_err(|wrong| if self.fuse.is_blown() { Fault::Killed } else { Fault::Wrong(wrong) })?;
             let Some(due) = due.map(|due| running.clock.instant_of(due)) else { return Ok(None) };
             if due > self.time.now() {
                 return Ok(Some(due));
             }
         }
-        Err(Fault(format!("controllers were due at once {MOST_TURNS} times in a row")))
+        Err(Fault::Wrong(format!("controllers were due at once {MOST_TURNS} times in a row")))
     }
 
     /// Takes what arrived from a board; `true` in the answer when the router was called.
@@ -349,14 +384,18 @@ fn begin(
             let reached = calm(|| stream.read(|data| bytes.extend_from_slice(data)))
                 .map_err(|message| panicked("the body of an answer", &message))?;
             if reached != Reached::End || (bytes.len() - before) as u64 != length {
-                return Err(Fault(format!("an answer of {length} bytes did not come whole: {reached:?}")));
+                return Err(Fault::Wrong(format!(
+                    "an answer of {length} bytes did not come whole: {reached:?}"
+                )));
             }
             Ok((bytes, None))
         }
         Framing::Chunks => match read_chunks(&mut stream, &mut bytes)? {
             Reached::Pause => Ok((bytes, Some(Answer { stream, last }))),
             Reached::End => Ok((bytes, None)),
-            Reached::Broken(error) => Err(Fault(format!("an answer broke off at its beginning: {error}"))),
+            Reached::Broken(error) => {
+                Err(Fault::Wrong(format!("an answer broke off at its beginning: {error}")))
+            }
         },
     }
 }
@@ -372,5 +411,5 @@ fn read_chunks(stream: &mut Stream, bytes: &mut Vec<u8>) -> Result<Reached, Faul
 }
 
 fn panicked(who: &str, message: &str) -> Fault {
-    Fault(format!("{who} panicked: {message}"))
+    Fault::Wrong(format!("{who} panicked: {message}"))
 }

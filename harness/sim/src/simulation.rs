@@ -17,10 +17,11 @@ use crate::link::{Carried, Connection, Link, Parcel, Ticket, Toward};
 use crate::observer::Observer;
 use crate::panics::calm;
 use crate::queue::Queue;
+use crate::second::Seconds;
 use crate::seed::generator;
 use crate::server::{Fault, Outgoing, Server};
 use crate::stream::Reader;
-use crate::strike::Struck;
+use crate::strike::{Step, Struck};
 
 /// Something that is to happen.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,8 @@ pub(crate) enum Event {
     Boot(usize, u32),
     /// A controller of the server.
     Due,
+    /// The turn of the second scheduler with this number.
+    Schedule(u32),
     /// The request with this number comes a second time.
     Repeat(u64),
     /// The power of the board with this index may come back after the power cut with this number.
@@ -56,6 +59,7 @@ pub(crate) struct Simulation {
     pub(crate) server: Server,
     pub(crate) sites: Sites,
     pub(crate) struck: Struck,
+    pub(crate) seconds: Seconds,
     observer: Observer,
     pub(crate) queue: Queue<Event>,
     pub(crate) numbering: Numbering,
@@ -72,6 +76,7 @@ impl Simulation {
         server: Server,
         boards: Vec<Board>,
         authorization: HeaderValue,
+        scheduler: HeaderValue,
     ) -> Self {
         let seats = boards.into_iter().map(|board| {
             let draws = |what: &str| generator(seed, &format!("{what}:{}", board.name()));
@@ -86,6 +91,7 @@ impl Simulation {
             server,
             sites: Sites::default(),
             struck: Struck::default(),
+            seconds: Seconds::new(scheduler),
             observer: Observer::new(authorization),
             queue: Queue::new(),
             numbering: Numbering::default(),
@@ -118,7 +124,7 @@ impl Simulation {
         while let Some((at, event)) = self.queue.pop(until) {
             self.time.set(at);
             let outcome = calm(|| self.happen(event))
-                .unwrap_or_else(|message| Err(Fault(format!("{event:?} panicked: {message}"))));
+                .unwrap_or_else(|message| Err(Fault::Wrong(format!("{event:?} panicked: {message}"))));
             if let Err(fault) = outcome {
                 self.fail(fault);
             }
@@ -166,11 +172,10 @@ impl Simulation {
             }
             Event::Due if self.due == Some(now) => {
                 self.due = None;
-                self.settle()?;
-                self.strike_server();
-                Ok(())
+                self.decide()
             }
             Event::Due => Ok(()),
+            Event::Schedule(number) => self.schedule(number),
             Event::Repeat(number) => self.repeat(number),
             Event::PowerBack(index, number) => {
                 self.power_back(index, number);
@@ -182,20 +187,31 @@ impl Simulation {
 
     /// Gives the server what arrived from a board, and lets it do what follows from that.
     fn ask(&mut self, index: usize, connection: Connection, carried: Carried) -> Result<(), Fault> {
-        let who = (index, self.seats[index].board.name());
-        let (outgoing, called) = self.server.arrive(who, connection, carried)?;
-        if called && self.strike_server() {
-            // It had acted, and its answer never left.
-            let ends = outgoing.into_iter().filter(|it| it.carried == Carried::End);
-            self.transmit(ends.collect());
-            return Ok(());
+        let is_step = matches!(carried, Carried::Bytes(_));
+        let arrive = |it: &mut Self| {
+            let who = (index, it.seats[index].board.name());
+            it.server.arrive(who, connection, carried)
+        };
+        let asked = if is_step { self.step(arrive)? } else { Step::Taken(arrive(self)?) };
+        match asked {
+            Step::Taken((outgoing, called)) => {
+                self.transmit(outgoing);
+                if called { self.decide() } else { Ok(()) }
+            }
+            Step::Killed(acted) => {
+                // What it had to say never left.
+                let ends = acted.into_iter().flat_map(|(outgoing, _)| outgoing);
+                self.transmit(ends.filter(|it| it.carried == Carried::End).collect());
+                Ok(())
+            }
         }
-        self.transmit(outgoing);
-        if !called || self.strike_server() {
-            return Ok(());
+    }
+
+    /// Lets the server's controllers do what follows from what was written, or what is due.
+    pub(crate) fn decide(&mut self) -> Result<(), Fault> {
+        if let Step::Taken(()) = self.step(Self::settle)? {
+            self.rest();
         }
-        self.settle()?;
-        self.strike_server();
         Ok(())
     }
 
@@ -280,6 +296,7 @@ impl Simulation {
         let looked = self.observer.look(&mut self.server, &mut facts);
         self.record_all(facts);
         looked?;
+        self.rouse_schedulers();
         self.settle()
     }
 
@@ -306,6 +323,7 @@ impl Simulation {
         let outgoing = self.server.end(how);
         self.transmit(outgoing);
         self.due = None;
+        self.seconds.lose();
         let mut facts = Vec::new();
         self.observer.lose(&format!("the control plane was {how}"), &mut facts);
         self.record_all(facts);
@@ -344,6 +362,7 @@ impl Simulation {
                         called |= again;
                     }
                     Reader::Runner => self.runner_woken = true,
+                    Reader::Scheduler(number) => self.rouse_scheduler(number),
                 }
             }
             if !called {
@@ -374,7 +393,7 @@ impl Simulation {
 
     /// Takes the server down for good, and keeps why.
     pub(crate) fn fail(&mut self, fault: Fault) -> Infra {
-        let what = format!("{}: {}", self.place(), fault.0);
+        let what = format!("{}: {}", self.place(), fault.text());
         let infra = Infra::lasting(what.clone(), "run the same scenario with the same seed to meet it again");
         self.end_server(&format!("taken down: {what}"));
         self.record(Fact::Process {

@@ -22,6 +22,8 @@ pub(crate) enum Reader {
     Connection(Connection),
     /// The request that the runner is waiting for.
     Runner,
+    /// The second scheduler with this number.
+    Scheduler(u32),
 }
 
 /// The readers whose bodies have more to give.

@@ -56,6 +56,15 @@ impl Repeat {
     }
 }
 
+/// What became of a step of the server.
+#[derive(Debug)]
+pub(crate) enum Step<T> {
+    /// It was taken.
+    Taken(T),
+    /// The server was killed before it, in it, or when it had just been taken.
+    Killed(Option<T>),
+}
+
 impl Simulation {
     /// The same trial with faults.
     pub(crate) fn with_faults(mut self, sites: crate::faults::Sites) -> Self {
@@ -134,16 +143,18 @@ impl Simulation {
             return Ok(());
         }
         let connection = self.numbering.next();
-        let mut called = false;
-        for carried in [Carried::Open, Carried::Bytes(bytes), Carried::Reset] {
-            let who = (index, self.seats[index].board.name());
-            called |= self.server.arrive(who, connection, carried)?.1;
+        let asked = self.step(|it| {
+            let mut called = false;
+            for carried in [Carried::Open, Carried::Bytes(bytes), Carried::Reset] {
+                let who = (index, it.seats[index].board.name());
+                called |= it.server.arrive(who, connection, carried)?.1;
+            }
+            Ok(called)
+        })?;
+        match asked {
+            Step::Taken(true) => self.decide(),
+            Step::Taken(false) | Step::Killed(_) => Ok(()),
         }
-        if called && !self.strike_server() {
-            self.settle()?;
-            self.strike_server();
-        }
-        Ok(())
     }
 
     /// Between two events of a board: its power may go.
@@ -189,19 +200,53 @@ impl Simulation {
         }
     }
 
-    /// Between two steps of the server: it may be killed. `true` when it was.
-    pub(crate) fn strike_server(&mut self) -> bool {
-        let now = self.now();
+    /// Lets the server take a step, before or in which it may be killed.
+    ///
+    /// # Errors
+    /// What the step ran into, unless it was a kill.
+    pub(crate) fn step<T>(
+        &mut self,
+        take: impl FnOnce(&mut Self) -> Result<T, server::Fault>,
+    ) -> Result<Step<T>, server::Fault> {
+        let Some((fault, writes)) = self.killing() else { return take(self).map(Step::Taken) };
+        let mut taken = None;
+        if writes > 0 {
+            self.server.arm(writes);
+            let step = take(self);
+            self.server.disarm();
+            taken = match step {
+                Ok(step) => Some(step),
+                Err(server::Fault::Killed) => None,
+                Err(wrong @ server::Fault::Wrong(_)) => return Err(wrong),
+            };
+        }
+        self.kill(fault);
+        Ok(Step::Killed(taken))
+    }
+
+    /// After the last of several steps: it may be killed where nothing is to be done.
+    pub(crate) fn rest(&mut self) {
+        if let Some((fault, _)) = self.killing() {
+            self.kill(fault);
+        }
+    }
+
+    /// The kill that is due, and how many writes it still leaves room for.
+    fn killing(&mut self) -> Option<(Fault, u64)> {
         let fits = self.server.is_up() && !self.struck.spared;
-        let Some(fault) = self.sites.kill(now, fits) else { return false };
-        if let FaultKind::Kill { down } = fault.kind {
-            self.queue.push(now + down, Event::ServerBack(fault.nth));
+        let fault = self.sites.kill(self.now(), fits)?;
+        let FaultKind::Kill { writes, .. } = fault.kind else { return None };
+        Some((fault, writes))
+    }
+
+    fn kill(&mut self, fault: Fault) {
+        if let FaultKind::Kill { down, .. } = fault.kind {
+            self.queue.push(self.now() + down, Event::ServerBack(fault.nth));
         }
         self.struck.down = Some(fault.clone());
         self.look_once_more();
         self.begin(fault);
         self.end_server("killed");
-        true
     }
 
     /// The time without a server is over, unless something else ended it.

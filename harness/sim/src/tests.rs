@@ -2,123 +2,25 @@
 //! bridge do, apart from what Kubernetes does.
 
 mod faults;
+mod small;
 
-use std::cell::RefCell;
-use std::convert::Infallible;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::RawQuery;
-use axum::routing::{get, post};
-use control_plane::Clock;
-use futures_util::stream;
 use kubelet::{Boot, ConnId, Input, Now, Output};
 use rigor_model::kinds::ObjectKind;
 use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros};
 use serde_json::{Value, json};
 
+use self::small::SmallLaunch;
 use crate::board::{Board, Firmware, Image};
-use crate::clock::{ProcessClock, Time};
+use crate::clock::Time;
 use crate::faults::Sites;
-use crate::plane::{Launch, Plane};
 use crate::seed::generator;
 use crate::server::Server;
 use crate::simulation::Simulation;
 use crate::world::{Simulated, Tokens, bearer};
-
-/// Lines that watchers get, and who waits for more.
-#[derive(Default)]
-struct Shared {
-    lines: Mutex<(Vec<String>, Vec<Waker>)>,
-    answered: Mutex<u32>,
-}
-
-impl Shared {
-    fn say(&self, line: String) {
-        let wakers = {
-            let mut lines = self.lines.lock().unwrap();
-            lines.0.push(line);
-            std::mem::take(&mut lines.1)
-        };
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    /// A body that has every line from now on, and never ends.
-    fn watch(self: &Arc<Self>) -> Body {
-        let (shared, mut next) = (self.clone(), self.lines.lock().unwrap().0.len());
-        Body::from_stream(stream::poll_fn(move |context| {
-            let mut lines = shared.lines.lock().unwrap();
-            if let Some(line) = lines.0.get(next) {
-                next += 1;
-                return Poll::Ready(Some(Ok::<_, Infallible>(format!("{line}\n"))));
-            }
-            lines.1.push(context.waker().clone());
-            Poll::Pending
-        }))
-    }
-}
-
-/// A server with a handful of paths; says a line to its watchers every 2 s.
-struct Small {
-    shared: Arc<Shared>,
-    clock: Arc<ProcessClock>,
-    next: RefCell<Duration>,
-}
-
-impl Plane for Small {
-    fn router(&self) -> Router {
-        let (counted, watched, saying) = (self.shared.clone(), self.shared.clone(), self.shared.clone());
-        let listed = self.shared.clone();
-        Router::new()
-            .route(
-                "/api/v1/configmaps",
-                get(async move |query: RawQuery| match query.0 {
-                    Some(_) => listed.watch(),
-                    None => Body::from(
-                        json!({
-                            "kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "5"},
-                            "items": [{"metadata": {"name": "old"}}],
-                        })
-                        .to_string(),
-                    ),
-                }),
-            )
-            .route(
-                "/count",
-                get(async move || {
-                    let mut answered = counted.answered.lock().unwrap();
-                    *answered += 1;
-                    answered.to_string()
-                }),
-            )
-            .route("/watch", get(async move || watched.watch()))
-            .route("/say", post(async move |body: String| saying.say(body)))
-            .route("/wait", get(async || std::future::pending::<()>().await))
-            .route("/panic", get(async || assert!(std::hint::black_box(false), "out of order")))
-    }
-
-    fn reconcile(&self) -> Result<Option<Duration>, String> {
-        let mut next = self.next.borrow_mut();
-        if self.clock.mono() >= *next {
-            *next += Duration::from_secs(2);
-            self.shared.say(format!("due at {:?}", self.clock.mono()));
-        }
-        Ok(Some(*next))
-    }
-}
-
-struct SmallLaunch(Arc<Shared>);
-
-impl Launch for SmallLaunch {
-    fn launch(&mut self, clock: Arc<ProcessClock>, _: u32) -> Result<Box<dyn Plane>, String> {
-        Ok(Box::new(Small { shared: self.0.clone(), clock, next: RefCell::new(Duration::from_secs(2)) }))
-    }
-}
 
 /// Asks for a path over one connection every second, and says on the console what it gets.
 struct Asker {
@@ -196,7 +98,8 @@ fn world_with(path: &'static str, seed: u64, sites: Sites) -> Simulated {
     let time = Time::default();
     let server = Server::new(Box::new(SmallLaunch(Arc::default())), time.clone());
     let board = Board::new("a", asker(path), [10, 0, 1, 1], seed);
-    let simulation = Simulation::new(seed, time, server, vec![board], bearer(Tokens.admin()).unwrap());
+    let proof = bearer(Tokens.admin()).unwrap();
+    let simulation = Simulation::new(seed, time, server, vec![board], proof.clone(), proof);
     let simulation = simulation.with_faults(sites);
     Simulated::start(simulation, generator(seed, "control-plane")).unwrap()
 }

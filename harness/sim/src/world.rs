@@ -10,10 +10,13 @@ use std::path::Path;
 use axum::body::Body;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request};
+use rigor_model::faults::Tally;
 use rigor_model::kinds::ObjectKind;
 use rigor_rigs::processes::request_fact;
+use rigor_rigs::scheduler::{no_scheduler, scheduler_runs};
 use rigor_rigs::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct, World,
+    ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
+    SchedulerAct, World,
 };
 use rigor_trace::history::{Fact, History, Micros};
 
@@ -21,6 +24,9 @@ use crate::clock::HttpDate;
 use crate::server::Fault;
 use crate::simulation::Simulation;
 use crate::stream::{Reached, Reader, Stream};
+
+/// Longest wait for a second scheduler to see the cluster, in microseconds.
+const SCHEDULER_LIMIT: u64 = 30_000_000;
 
 /// From the start of the server's process to its first answer, in microseconds.
 const START: RangeInclusive<u64> = 30_000..=90_000;
@@ -46,6 +52,11 @@ impl Tokens {
         "simulated-admin"
     }
 
+    /// That of second schedulers.
+    pub(crate) fn scheduler(self) -> &'static str {
+        "simulated-scheduler"
+    }
+
     /// A board's; of one that does not exist, a token nobody knows.
     pub(crate) fn board(self, name: &str) -> String {
         format!("simulated-board-{name}")
@@ -63,7 +74,8 @@ impl Tokens {
 
 /// The value of an Authorization header.
 pub(crate) fn bearer(token: &str) -> Result<HeaderValue, Fault> {
-    HeaderValue::from_str(&format!("Bearer {token}")).map_err(|error| Fault(format!("a token: {error}")))
+    HeaderValue::from_str(&format!("Bearer {token}"))
+        .map_err(|error| Fault::Wrong(format!("a token: {error}")))
 }
 
 impl Simulated {
@@ -101,21 +113,24 @@ impl Simulated {
         })
     }
 
-    /// Performs a request, and waits for the end of its answer when that is a stream.
-    fn exchange(&mut self, request: &ApiRequest) -> Result<ApiAnswer, String> {
+    /// Waits, where a fault has killed the server, until a request can be made.
+    fn reach(&mut self, deadline: u64) -> Result<(), String> {
         let simulation = &mut self.simulation;
-        let deadline = simulation.now().saturating_add(request.timeout.0);
-        if !simulation.server.is_up() {
-            simulation.sound().map_err(|infra| infra.what)?;
-            if simulation.struck.killed() {
-                // Nobody who wrote the scenario asked for this outage: the request waits for the server.
-                simulation.run(deadline, |it| it.server.is_up());
-                simulation.sound().map_err(|infra| infra.what)?;
-            }
-            if !simulation.server.is_up() {
-                return Err("connection refused".to_owned());
-            }
+        if simulation.server.is_up() {
+            return Ok(());
         }
+        simulation.sound().map_err(|infra| infra.what)?;
+        if simulation.struck.killed() {
+            // Nobody who wrote the scenario asked for this outage.
+            simulation.run(deadline, |it| it.server.is_up());
+            simulation.sound().map_err(|infra| infra.what)?;
+        }
+        if simulation.server.is_up() { Ok(()) } else { Err("connection refused".to_owned()) }
+    }
+
+    /// Performs a request, and waits for the end of its answer when that is a stream.
+    fn exchange(&mut self, request: &ApiRequest, deadline: u64) -> Result<ApiAnswer, String> {
+        let simulation = &mut self.simulation;
         let prepared = prepare(request, self.tokens.of(&request.identity).as_deref())?;
         let response = simulation
             .call(&request.identity.label(), prepared)
@@ -159,6 +174,29 @@ impl Simulated {
         })
     }
 
+    fn start_scheduler(&mut self, name: &str, dry_run: bool) -> Result<(), Infra> {
+        let simulation = &mut self.simulation;
+        if simulation.seconds.runs(name) {
+            return Err(scheduler_runs(name));
+        }
+        simulation.start_scheduler(name, dry_run);
+        let limit = simulation.now() + SCHEDULER_LIMIT;
+        simulation.run(limit, |it| it.seconds.is_ready(name));
+        simulation.sound()?;
+        if simulation.seconds.is_ready(name) {
+            return Ok(());
+        }
+        simulation.end_scheduler(name, "ended: it saw no cluster");
+        Err(Infra::transient(format!(
+            "the scheduler {name} did not see the cluster within {} s",
+            SCHEDULER_LIMIT / 1_000_000
+        )))
+    }
+
+    fn end_scheduler(&mut self, name: &str, how: &str) -> Result<(), Infra> {
+        if self.simulation.end_scheduler(name, how) { Ok(()) } else { Err(no_scheduler(name)) }
+    }
+
     fn start_control_plane(&mut self, fact: Fact) -> Result<(), Infra> {
         if self.simulation.server.is_up() {
             return Err(Infra::lasting(
@@ -179,7 +217,7 @@ fn prepare(request: &ApiRequest, token: Option<&str>) -> Result<Request<Body>, S
         .map_err(|_| format!("`{}` is no HTTP method", request.method))?;
     let mut prepared = Request::builder().method(method).uri(&request.path);
     if let Some(token) = token {
-        prepared = prepared.header(AUTHORIZATION, bearer(token).map_err(|fault| fault.0)?);
+        prepared = prepared.header(AUTHORIZATION, bearer(token).map_err(|fault| fault.text())?);
     }
     if request.body.is_some() && !request.headers.contains_key(CONTENT_TYPE.as_str()) {
         prepared = prepared.header(CONTENT_TYPE, "application/json");
@@ -216,21 +254,20 @@ impl World for Simulated {
 
     fn request(&mut self, request: ApiRequest) -> ApiAnswer {
         self.begin();
+        let deadline = self.simulation.now().saturating_add(request.timeout.0);
+        let reached = self.reach(deadline);
+        // What waited for a server was sent when there was one.
         let sent = self.now();
-        let answer = self
-            .exchange(&request)
+        let answer = reached
+            .and_then(|()| self.exchange(&request, deadline))
             .unwrap_or_else(|error| ApiAnswer { error: Some(error), ..ApiAnswer::default() });
         let id = self.requests;
         self.requests += 1;
         self.record(request_fact(id, sent, &request, &answer));
-        // Done and answered; the server may go before its controllers have looked at what was written, or after.
-        if self.simulation.strike_server() {
-            return answer;
-        }
-        if let Err(fault) = self.simulation.settle() {
+        // Done and answered; the server may go before its controllers have looked at what was written, meanwhile, or after.
+        if let Err(fault) = self.simulation.decide() {
             self.simulation.fail(fault);
         }
-        self.simulation.strike_server();
         answer
     }
 
@@ -274,6 +311,7 @@ impl World for Simulated {
             LinkChange::Heal => self.simulation.heal(index),
             LinkChange::Delay(by) => self.simulation.seats[index].link.set_delay(Micros::from_duration(by).0),
             LinkChange::Loss(percent) => self.simulation.seats[index].link.set_loss(percent),
+            LinkChange::Garbage(garbage) => self.simulation.seats[index].link.set_garbage(garbage),
         }
         self.record(Fact::link(board, change, Micros(now)));
         Ok(())
@@ -297,12 +335,31 @@ impl World for Simulated {
         Ok(())
     }
 
+    fn scheduler(&mut self, name: &str, act: SchedulerAct) -> Result<(), Infra> {
+        self.begin();
+        self.simulation.sound()?;
+        let begun = self.now();
+        match act {
+            SchedulerAct::Start | SchedulerAct::DryRun => {
+                self.start_scheduler(name, act == SchedulerAct::DryRun)?;
+            }
+            SchedulerAct::Stop => self.end_scheduler(name, "stopped")?,
+            SchedulerAct::Kill => self.end_scheduler(name, "killed")?,
+        }
+        self.record(Fact::Scheduler { name: name.to_owned(), act, begun });
+        Ok(())
+    }
+
     fn wait(&mut self, until: Micros) {
         if self.begin() {
             return;
         }
         let known = self.simulation.history.len();
         self.simulation.run(until.0, |it| it.history.len() > known);
+    }
+
+    fn withheld(&self) -> Tally {
+        self.simulation.sites.withheld().clone()
     }
 
     fn boards(&self) -> Vec<String> {
@@ -321,9 +378,16 @@ impl World for Simulated {
         for logged in self.simulation.server.log() {
             let _ = writeln!(text, "{:>12} {}", Micros(logged.at).to_string(), logged.what);
         }
-        let path = dir.join("control-plane.log");
-        std::fs::write(&path, text)
-            .map_err(|error| Infra::transient(format!("{} could not be written: {error}", path.display())))
+        let mut files = vec![("control-plane.log".to_owned(), text)];
+        let schedulers = self.simulation.seconds.logs().iter();
+        files.extend(schedulers.map(|(name, log)| (format!("scheduler-{name}.log"), log.clone())));
+        for (name, text) in files {
+            let path = dir.join(name);
+            std::fs::write(&path, text).map_err(|error| {
+                Infra::transient(format!("{} could not be written: {error}", path.display()))
+            })?;
+        }
+        Ok(())
     }
 
     fn close(self: Box<Self>) {}

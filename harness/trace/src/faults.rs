@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn a_fault_counts_once_and_stands_in_the_schedule_once() {
-        let fault = |nth| Fault { site: "server".to_owned(), nth, kind: FaultKind::Kill { down: 5 } };
+        let fault =
+            |nth| Fault { site: "server".to_owned(), nth, kind: FaultKind::Kill { down: 5, writes: 0 } };
         let mut history = History::new();
         history.push(
             Micros(0),

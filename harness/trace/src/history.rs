@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::index::Index;
 
 pub use rigor_model::Constants;
-pub use rigor_model::act::{ControlPlaneAct, LinkAct, LinkChange, PowerAct};
+pub use rigor_model::act::{ControlPlaneAct, Garbage, LinkAct, LinkChange, PowerAct, SchedulerAct};
 pub use rigor_model::faults::{Fault, FaultKind, FaultLevel};
 
 /// The server's wall clock at microsecond 0 of a history that does not state one (the simulated rig).
@@ -247,7 +247,7 @@ pub enum Fact {
         /// When it was begun; it was done at `at`.
         begun: Micros,
     },
-    /// A board's link was cut, made worse or healed.
+    /// A board's link was cut, made worse or healed, or what the board is sent was made garbage.
     Link {
         /// The board.
         board: String,
@@ -269,6 +269,36 @@ pub enum Fact {
         /// When it was begun; it was done at `at`.
         begun: Micros,
     },
+    /// A second scheduler was started or stopped.
+    Scheduler {
+        /// Its name: the `spec.schedulerName` of the pods that are its own.
+        name: String,
+        /// What was done.
+        act: SchedulerAct,
+        /// When it was begun; it was done at `at`.
+        begun: Micros,
+    },
+    /// An image was put on a board, which had no power meanwhile, and the board was started.
+    Flash {
+        /// The board.
+        board: String,
+        /// The image's name in the rig file; the one that the rig's boards begin with if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+        /// SHA-256 of the image, in hex.
+        sha256: String,
+        /// Whether what the board had stored was erased.
+        erased: bool,
+        /// When it was begun; the board was started at `at`.
+        begun: Micros,
+    },
+    /// A line was sent to a board's console.
+    Sent {
+        /// The board.
+        board: String,
+        /// The line without its end.
+        line: String,
+    },
     /// The control plane serves (first start, or again).
     ControlPlaneReady {},
     /// A fault was injected, or one that lasts is over. Faults that last are [`FaultKind::Lose`], a silent
@@ -285,7 +315,7 @@ pub enum Fact {
     },
     /// A process ended unasked.
     Process {
-        /// Which: `control-plane`, `board:NAME`.
+        /// Which: `control-plane`, `board:NAME`, `scheduler:NAME`.
         who: String,
         /// What it did.
         event: ProcessEvent,
@@ -325,7 +355,7 @@ impl Fact {
     /// What was done to a board's link since `begun`.
     pub fn link(board: &str, change: LinkChange, begun: Micros) -> Fact {
         let (micros, percent) = match change {
-            LinkChange::Cut | LinkChange::Heal => (None, None),
+            LinkChange::Cut | LinkChange::Heal | LinkChange::Garbage(_) => (None, None),
             LinkChange::Delay(by) => (Some(Micros::from_duration(by).0), None),
             LinkChange::Loss(percent) => (None, Some(percent)),
         };
@@ -338,6 +368,13 @@ pub fn link_words(act: LinkAct, micros: Option<u64>, percent: Option<u8>) -> Str
     let by = micros.map(|micros| format!(" by {:?}", Duration::from_micros(micros)));
     let of = percent.map(|percent| format!(" of {percent}%"));
     format!("{}{}", act.name(), by.or(of).unwrap_or_default())
+}
+
+/// What was put on a board, in words.
+pub fn flash_words(image: Option<&str>, sha256: &str, erased: bool) -> String {
+    let image = image.map_or_else(|| "the rig's own image".to_owned(), |name| format!("image {name}"));
+    let erased = if erased { ", storage erased" } else { "" };
+    format!("{image}, sha256 {sha256}{erased}")
 }
 
 /// A trial's records, growing at the end while the trial runs.
@@ -435,7 +472,10 @@ mod tests {
             line(LinkChange::Loss(20)),
             r#"{"kind":"Link","board":"a","act":"loss","begun":5,"percent":20}"#
         );
-        for change in [LinkChange::Cut, LinkChange::Heal, slow, LinkChange::Loss(0)] {
+        let noise = LinkChange::Garbage(Garbage::Noise);
+        assert_eq!(line(noise), r#"{"kind":"Link","board":"a","act":"noise","begun":5}"#);
+        let garbled = LinkChange::Garbage(Garbage::Bodies);
+        for change in [LinkChange::Cut, LinkChange::Heal, slow, LinkChange::Loss(0), noise, garbled] {
             let read: Fact = serde_json::from_str(&line(change)).expect("fact");
             assert_eq!(read, Fact::link("a", change, begun));
         }

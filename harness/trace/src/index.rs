@@ -190,7 +190,13 @@ impl Index {
                 }
             }
             Fact::Console { board, .. } => self.console.entry(board.clone()).or_default().push(record),
-            Fact::Kubectl { .. } | Fact::Power { .. } | Fact::Link { .. } | Fact::ControlPlane { .. } => {
+            Fact::Kubectl { .. }
+            | Fact::Power { .. }
+            | Fact::Link { .. }
+            | Fact::ControlPlane { .. }
+            | Fact::Scheduler { .. }
+            | Fact::Flash { .. }
+            | Fact::Sent { .. } => {
                 self.acts.push(record);
             }
             Fact::ControlPlaneReady {} => self.serving.push(record),

@@ -33,6 +33,16 @@ pub enum ReadError {
         /// The number that stands there.
         found: u64,
     },
+    /// A record is of an earlier instant than the one before it.
+    #[error(
+        "line {line}: record {found} is of an earlier instant than the one before; lines are out of order"
+    )]
+    Backwards {
+        /// From 1.
+        line: usize,
+        /// Its number.
+        found: u64,
+    },
     /// There is no record at all.
     #[error("the file holds no record")]
     Empty,
@@ -60,7 +70,7 @@ pub fn read(source: impl BufRead) -> Result<Vec<History>, ReadError> {
             return Err(ReadError::OutOfOrder { line, expected, found: record.seq });
         };
         if record.at < history.last_at() {
-            return Err(ReadError::OutOfOrder { line, expected, found: record.seq });
+            return Err(ReadError::Backwards { line, found: record.seq });
         }
         history.push(record.at, record.fact);
     }
@@ -144,7 +154,7 @@ mod tests {
         check("\n\nnonsense", "line 3: this is no record of a history: expected ident");
         check(
             r#"{"seq":0,"at":1,"kind":"Nothing"}"#,
-            "line 1: this is no record of a history: unknown variant `Nothing`, expected one of `TrialStarted`, `Namespace`, `Board`, `Delivery`, `Object`, `Synced`, `Gap`, `Pulse`, `Request`, `Kubectl`, `Console`, `Power`, `Link`, `ControlPlane`, `ControlPlaneReady`, `Fault`, `Process`, `Step`, `Instant`, `Mark`, `Stall`, `TrialEnded`",
+            "line 1: this is no record of a history: unknown variant `Nothing`, expected one of `TrialStarted`, `Namespace`, `Board`, `Delivery`, `Object`, `Synced`, `Gap`, `Pulse`, `Request`, `Kubectl`, `Console`, `Power`, `Link`, `ControlPlane`, `Scheduler`, `Flash`, `Sent`, `ControlPlaneReady`, `Fault`, `Process`, `Step`, `Instant`, `Mark`, `Stall`, `TrialEnded`",
         );
         check(
             r#"{"seq":4,"at":1,"kind":"TrialEnded"}"#,
@@ -152,7 +162,7 @@ mod tests {
         );
         check(
             "{\"seq\":0,\"at\":1,\"kind\":\"TrialEnded\"}\n{\"seq\":1,\"at\":0,\"kind\":\"TrialEnded\"}",
-            "line 2: record 1 stands where 1 belongs; lines are missing or out of order",
+            "line 2: record 1 is of an earlier instant than the one before; lines are out of order",
         );
     }
 }

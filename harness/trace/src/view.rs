@@ -146,6 +146,8 @@ impl<'a> View<'a> {
         | Fact::Power { begun: since, .. }
         | Fact::Link { begun: since, .. }
         | Fact::ControlPlane { begun: since, .. }
+        | Fact::Scheduler { begun: since, .. }
+        | Fact::Flash { begun: since, .. }
         | Fact::Kubectl { begun: since, .. } = &record.fact
         {
             *since
@@ -168,16 +170,23 @@ impl<'a> View<'a> {
     /// The last renewal that may have been accepted by an instant.
     pub(crate) fn last_renewal_before(&self, key: &ObjectKey, latest: Micros) -> Option<Interval> {
         let may = |version: &&Version| self.interval(version).earliest <= latest;
-        if self.history.index().pulses_fell {
+        let index = self.history.index();
+        if index.pulses_fell || index.delivery.is_some() {
             return self.renewals(key).rev().find(may).map(|version| self.interval(version));
         }
-        // What had arrived by then was accepted by then; of what came later only the next few may have been, because
-        // with every version the earliest instant rises.
+        // What had arrived by then was accepted by then; of what came later only the next few may have been: with every
+        // version the earliest instant rises, but for those of which more is known than that a pulse came before them.
+        let plain = |version: &&Version| {
+            let created =
+                version.resource_version.is_some_and(|number| index.creations.contains_key(&number));
+            version.blind_since.is_none() && !created
+        };
         let versions = self.versions("leases", key);
         let renewals = self.history.index().renewals.get(key).map_or(&[][..], Vec::as_slice);
         let renewals = &renewals[..renewals.partition_point(|place| *place < versions.len())];
         let arrived = renewals.partition_point(|place| versions[*place].at <= latest);
-        let later = renewals[arrived..].iter().map(|place| &versions[*place]).take_while(may).last();
+        let later = renewals[arrived..].iter().map(|place| &versions[*place]);
+        let later = later.take_while(|version| may(version) || !plain(version)).filter(may).last();
         let found = later.or_else(|| arrived.checked_sub(1).map(|last| &versions[renewals[last]]));
         found.map(|version| self.interval(version))
     }
@@ -229,7 +238,7 @@ impl<'a> View<'a> {
     }
 
     /// Marks that are seen, oldest first.
-    pub fn marks(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
+    pub fn marks(&self) -> impl DoubleEndedIterator<Item = &'a Record> + use<'a> {
         let records = self.history.records();
         self.seen(&self.history.index().marks).iter().map(move |record| &records[*record])
     }
@@ -260,10 +269,35 @@ impl<'a> View<'a> {
             })
             .filter(|begun| *begun <= record.at)
             .last();
-        // A fault killed it, and the rig started it again.
+        // A fault killed it, and the rig started it again when the fault was over.
         let killed = self.harsh_faults().filter(|(fault, _)| fault.is_kill() && fault.at <= record.at).last();
-        let begun = begun.max(killed.map(|(fault, _)| fault.at));
+        let over = |end: Option<Micros>| end.filter(|end| *end <= record.at);
+        let begun = begun.max(killed.map(|(fault, end)| over(end).unwrap_or(fault.at)));
         Some(Interval::new(begun.unwrap_or(Micros::ZERO), record.at))
+    }
+
+    /// The times in which acts kept the control plane from running: from the end of a stop or kill to the begin of the next start,
+    /// in order. One in which it served all the same, or which is not over, is left out.
+    pub(crate) fn away(&self) -> Vec<(Micros, Micros)> {
+        let (records, index) = (self.history.records(), self.history.index());
+        let (acts, serving) = (self.seen(&index.acts), self.seen(&index.serving));
+        let mut numbers: Vec<usize> = acts.iter().chain(serving).copied().collect();
+        numbers.sort_unstable();
+        let mut away = Vec::new();
+        let mut since: Option<Micros> = None;
+        for record in numbers.into_iter().map(|number| &records[number]) {
+            match &record.fact {
+                Fact::ControlPlane { act: ControlPlaneAct::Stop | ControlPlaneAct::Kill, .. } => {
+                    since = since.or(Some(record.at));
+                }
+                Fact::ControlPlane { act: ControlPlaneAct::Start | ControlPlaneAct::Restart, begun } => {
+                    away.extend(since.take().filter(|since| since < begun).map(|since| (since, *begun)));
+                }
+                Fact::ControlPlaneReady {} => since = None,
+                _ => {}
+            }
+        }
+        away
     }
 
     /// How long a stretch of time was with the control plane able to write.
@@ -402,6 +436,16 @@ mod tests {
             }
         }
         history
+    }
+
+    /// What was listed after a gap came after it; of the next, without a pulse, that much is not known.
+    #[test]
+    fn a_renewal_after_one_that_a_list_showed_may_be_the_last() {
+        let history = renewals(true, &[(0, 10), (0, 10), (6, 30), (0, 5), (7, 1), (0, 10), (0, 10)]);
+        let view = View::new(&history, history.len(), history.last_at(), Duration::from_millis(20));
+        let key = ("kube-node-lease".to_owned(), "a".to_owned());
+        let found = view.last_renewal_before(&key, Micros(0)).unwrap();
+        assert_eq!((found.earliest, found.latest), (Micros(0), Micros(76_000)));
     }
 
     proptest! {

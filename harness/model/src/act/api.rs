@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::manifest::{manifest, object, objects};
+use super::manifest::{check_operations, manifest, object, objects};
 use super::{
     Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
     Scale, Target, User,
@@ -181,10 +181,7 @@ pub(crate) fn apply(context: &mut Context<'_, '_>, node: &Node) -> Option<Apply>
     let api = api(context, &fields, true);
     let objects = match fields.get("manifests") {
         Some(list) => {
-            let items = context.reader.list(list);
-            if items.is_empty() {
-                context.reader.wrong(&list.span, "no manifest", "write at least one object");
-            }
+            let items = context.reader.some_list(list, "no manifest", "write at least one object")?;
             let objects: Vec<Option<Value>> = items.iter().map(|item| manifest(context, item)).collect();
             objects.into_iter().collect::<Option<_>>()?
         }
@@ -236,8 +233,11 @@ pub(crate) fn patch(context: &mut Context<'_, '_>, node: &Node) -> Option<Patch>
             );
         }
     }
-    if patch_type != PatchType::Json {
+    if patch_type == PatchType::Json {
+        check_operations(context, patch);
+    } else {
         strings::check_object(context.reader, patch, None);
+        strings::check_dotted(context.reader, patch);
     }
     let manager = fields.get("fieldManager").and_then(|node| text(context, node));
     let force = fields.get("force").and_then(|node| context.reader.flag(node)).unwrap_or(false);
@@ -304,7 +304,18 @@ pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<Requ
     let path_node = fields.get("path")?;
     let path = text(context, path_node)?;
     if !path.starts_with('/') && !path.starts_with("${") {
-        context.reader.wrong(&path_node.span, "a path begins with a slash", format!("write \"/{path}\""));
+        let (message, right) = match path.split_once("://") {
+            Some((_, rest)) => (
+                "a path says nothing of the server: that is the rig's",
+                rest.find('/').map_or("/", |slash| &rest[slash..]).to_owned(),
+            ),
+            None => ("a path begins with a slash", format!("/{path}")),
+        };
+        let right = right.replace(CURLY_QUOTES, "");
+        let right = format!("/{}", right.trim_start_matches('/'));
+        context.reader.wrong(&path_node.span, message, format!("write \"{right}\""));
+    } else {
+        check_path(context, path_node, &path);
     }
     Some(RequestAct {
         method: method?.to_owned(),
@@ -316,9 +327,25 @@ pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<Requ
     })
 }
 
+/// What word processors make of quotes: to YAML, signs like others.
+const CURLY_QUOTES: [char; 5] = ['“', '”', '„', '‘', '’'];
+
+/// Notes what no request can have in its path, and a name that stands in single braces.
+fn check_path(context: &mut Context<'_, '_>, node: &Node, path: &str) {
+    if let Some(name) = template::single_braces(path) {
+        let message = format!("`{{{name}}}` stays as it is written: nothing is put in for it");
+        context.reader.wrong(&node.span, message, format!("write ${{{name}}}"));
+    } else if path.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        let right = path.replace(' ', "%20");
+        let remedy = format!("write \"{right}\"");
+        context.reader.wrong(&node.span, "a path has no blanks", remedy);
+    }
+}
+
 /// A text that may hold names.
 pub(crate) fn text(context: &mut Context<'_, '_>, node: &Node) -> Option<String> {
     let text = context.reader.text(node)?;
+    context.check_plain(&node.span, &text, true);
     context.check_names(&node.span, &template::names(&text));
     Some(text)
 }
@@ -327,6 +354,7 @@ pub(crate) fn text(context: &mut Context<'_, '_>, node: &Node) -> Option<String>
 pub(crate) fn templated(context: &mut Context<'_, '_>, node: &Node) -> Value {
     let value = node.to_value();
     context.check_names(&node.span, &template::names_in(&value));
+    context.check_plain_in(node);
     value
 }
 
@@ -336,11 +364,12 @@ pub(crate) fn kind(context: &mut Context<'_, '_>, node: &Node) -> Option<&'stati
     let found = ObjectKind::named(&name);
     if found.is_none() {
         let known: Vec<&str> = crate::kinds::KINDS.iter().map(|row| row.kind).collect();
-        context.reader.wrong(
-            &node.span,
-            format!("the kind `{name}` is not known here"),
-            suggestion(&name, &known),
-        );
+        let remedy = if name == "List" {
+            "write its items as documents of their own, with `---` between them".to_owned()
+        } else {
+            suggestion(&name, &known)
+        };
+        context.reader.wrong(&node.span, format!("the kind `{name}` is not known here"), remedy);
     }
     found
 }
@@ -479,7 +508,10 @@ fn is_header_name(name: &str) -> bool {
 pub(crate) fn pattern(context: &mut Context<'_, '_>, node: &Node) -> Option<pattern::Pattern> {
     let pattern = pattern::read(context.reader, node, None);
     match &pattern {
-        Some(pattern) => context.check_names(&node.span, &pattern.names()),
+        Some(pattern) => {
+            context.check_names(&node.span, &pattern.names());
+            context.check_plain_in(node);
+        }
         None => context.check_names(&node.span, &template::names_in(&node.to_value())),
     }
     pattern

@@ -37,14 +37,19 @@ pub(super) fn objects(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Opt
 /// One object of a known kind.
 pub(super) fn manifest(context: &mut Context<'_, '_>, node: &Node) -> Option<Value> {
     let Kind::Map(_) = &node.kind else {
-        context.reader.wrong(
-            &node.span,
-            format!("an object belongs here, not {}", node.describe()),
-            "write its apiVersion, kind, metadata and spec",
-        );
+        let file = node.as_text().filter(|text| text.ends_with(".yaml") || text.ends_with(".yml"));
+        let remedy = match file {
+            Some(file) => format!("write file: {file}"),
+            None => "write its apiVersion, kind, metadata and spec".to_owned(),
+        };
+        context.reader.wrong(&node.span, format!("an object belongs here, not {}", node.describe()), remedy);
         return None;
     };
+    if !context.goes_on() {
+        return None;
+    }
     strings::check_object(context.reader, node, None);
+    strings::check_dotted(context.reader, node);
     let head = node.span.start..node.span.start;
     for key in ["apiVersion", "kind", "metadata"] {
         if node.get(key).is_none() {
@@ -73,4 +78,16 @@ pub(super) fn manifest(context: &mut Context<'_, '_>, node: &Node) -> Option<Val
     }
     let object = templated(context, node);
     kind.map(|_| object)
+}
+
+/// Notes operations of a JSON patch whose paths are no JSON pointers.
+pub(super) fn check_operations(context: &mut Context<'_, '_>, patch: &Node) {
+    let Kind::List(operations) = &patch.kind else { return };
+    for path in operations.iter().filter_map(|operation| operation.get("path")) {
+        let Some(text) = path.as_text() else { continue };
+        if !text.is_empty() && !text.starts_with(['/', '$']) {
+            let right = format!("write /{}", text.replace('.', "/"));
+            context.reader.wrong(&path.span, "a path in a JSON patch begins with a slash", right);
+        }
+    }
 }

@@ -1,15 +1,83 @@
-//! Reading of `node`: a node that the harness plays, with exact figures.
+//! `node`: a node that the harness plays, with exact figures.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::api::text;
-use super::{NodeState, PlayedNode, Renew, Report};
+use crate::expr::{Instant, Length};
+use crate::quantity;
 use crate::reader::{Fields, word};
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::Context;
+use crate::template;
 use crate::yaml::{Kind, Node};
+
+/// A node that the harness plays: created at the first use of its name, changed by later ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlayedNode {
+    /// Its name.
+    pub name: String,
+    /// `status.allocatable`.
+    pub allocatable: Option<Map<String, Value>>,
+    /// `status.capacity`; as allocatable if absent.
+    pub capacity: Option<Map<String, Value>>,
+    /// Labels, laid over those it has.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, laid over those it has.
+    pub annotations: BTreeMap<String, String>,
+    /// `spec.taints`, all of them.
+    pub taints: Option<Vec<Value>>,
+    /// `spec.unschedulable`.
+    pub unschedulable: Option<bool>,
+    /// Its Ready condition.
+    pub state: Option<NodeState>,
+    /// `leaseDurationSeconds`; the constant if absent. Whole seconds.
+    pub lease_duration: Option<Duration>,
+    /// How it renews its lease.
+    pub renew: Option<Renew>,
+    /// When it writes its status.
+    pub report: Option<Report>,
+}
+
+super::words! {
+    /// What a played node reports about itself.
+    NodeState {
+        /// Ready=True; the default.
+        Ready "ready";
+        /// Ready=False.
+        Unready "unready";
+        /// Ready=Unknown.
+        Unknown "unknown";
+        /// No status at all.
+        Bare "bare";
+    }
+}
+
+/// How a played node renews its lease.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Renew {
+    /// That often; the default is `renewInterval`.
+    Every(Length),
+    /// No more.
+    Stop,
+    /// It has no lease at all.
+    Never,
+}
+
+/// When a played node writes its status.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// Once, in this step; the default.
+    Now,
+    /// Now and then that often.
+    Every(Length),
+    /// Once, at that instant or in this step if it is past, and not before.
+    At(Instant),
+    /// Not at all.
+    Never,
+}
 
 pub(crate) static NODE: Shape = Shape::new(
     "node",
@@ -25,7 +93,7 @@ pub(crate) static NODE: Shape = Shape::new(
         Field::optional("unschedulable", FieldType::Flag, "Whether it is cordoned."),
         Field::optional(
             "state",
-            FieldType::Word(&["ready", "unready", "unknown", "bare"]),
+            FieldType::Word(NodeState::WORDS),
             "Its Ready condition; bare: no status at all.",
         )
         .usually("ready"),
@@ -63,6 +131,14 @@ pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedN
     let fields = context.reader.open(node, &NODE)?;
     let name_node = fields.get("name")?;
     let name = context.reader.text(name_node)?;
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    if template::names(&name).is_empty() && !name.chars().all(fits) {
+        context.reader.wrong(
+            &name_node.span,
+            format!("no Node can be called `{name}`"),
+            "use small letters, digits, hyphens and dots",
+        );
+    }
     if context.is_board(&name) {
         context.reader.wrong(
             &name_node.span,
@@ -85,13 +161,13 @@ pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedN
         renew: fields.get("renew").and_then(|node| match node.as_text() {
             Some("stop") => Some(Renew::Stop),
             Some("never") => Some(Renew::Never),
-            Some(_) | None => context.length(node).map(Renew::Every),
+            Some(_) | None => context.some_length(node).map(Renew::Every),
         }),
         report: fields.get("report").and_then(|node| match node.as_text() {
             Some("now") => Some(Report::Now),
             Some("never") => Some(Report::Never),
             Some(written) if written.starts_with("at ") => report_at(context, node, written),
-            Some(_) | None => context.length(node).map(Report::Every),
+            Some(_) | None => context.some_length(node).map(Report::Every),
         }),
     })
 }
@@ -132,6 +208,7 @@ fn figures(context: &mut Context<'_, '_>, fields: &Fields<'_>, key: &str) -> Opt
     for entry in entries {
         match &entry.value.kind {
             Kind::Text(_) | Kind::Number(_) => {
+                quantity::check(context.reader, &entry.value);
                 figures.insert(entry.key.clone(), entry.value.to_value());
             }
             Kind::Null | Kind::Bool(_) | Kind::List(_) | Kind::Map(_) => {

@@ -9,8 +9,14 @@ use cel::Env;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, SourceInfo};
 
 use super::Cel;
+use crate::borrowed::meant_variable;
 use crate::mistake::nearest;
 use crate::template;
+
+/// Conditions longer than this are refused unread.
+const MAX_BYTES: usize = 4096;
+/// Deeper nesting than this is refused: the parser goes down by recursion.
+const MAX_DEPTH: usize = 50;
 
 /// What is wrong with a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +97,40 @@ const MACROS: [(&str, &str); 6] = [
     ("filter", "object.spec.containers.filter(c, c.name == 'main')"),
 ];
 
+/// Operators and functions that never give a boolean.
+const GIVE_VALUES: [&str; 30] = [
+    "_+_",
+    "_-_",
+    "_*_",
+    "_/_",
+    "_%_",
+    "-_",
+    "size",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "type",
+    "duration",
+    "timestamp",
+    "getFullYear",
+    "getMonth",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getHours",
+    "getMinutes",
+    "getSeconds",
+    "getMilliseconds",
+    "quantity",
+    "compareTo",
+    "asInteger",
+    "add",
+    "sub",
+];
+
 /// An expression, for remedies.
 const EXAMPLE: &str = "write for example object.status.readyReplicas <= object.spec.replicas";
 
@@ -103,6 +143,15 @@ pub(super) fn parse(env: &Env, text: &str, roots: &[&str], names: &[&str]) -> Re
             at..at + written.len(),
             format!("a value stands in CEL by its name alone, not as `{written}`"),
             format!("write {name}"),
+        ));
+    }
+    if text.len() > MAX_BYTES || nesting(text) > MAX_DEPTH {
+        return Err(wrong(
+            0..text.len().min(MAX_DEPTH),
+            format!(
+                "a condition of more than {MAX_BYTES} bytes, or of brackets in more than {MAX_DEPTH} others"
+            ),
+            "make several expectations of it".to_owned(),
         ));
     }
     let program = env.compile(text).map_err(|errors| {
@@ -141,7 +190,8 @@ pub(super) fn parse(env: &Env, text: &str, roots: &[&str], names: &[&str]) -> Re
         return Err(wrong(
             0..text.len(),
             format!("it gives {what}, not true or false"),
-            "compare it with something: ==, <, in, …".to_owned(),
+            "compare it with something by ==, !=, <, in, …; what is a boolean already with == true"
+                .to_owned(),
         ));
     }
     if walk.reached.is_empty() {
@@ -163,6 +213,25 @@ pub(super) fn parse(env: &Env, text: &str, roots: &[&str], names: &[&str]) -> Re
         reached,
         program: Arc::new(program),
     })
+}
+
+/// How many brackets stand in one another at most, and signs that are put before one operand.
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut signs, mut most) = (0_usize, 0_usize, 0_usize);
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        signs = match c {
+            '!' | '-' => signs + 1,
+            ' ' => signs,
+            _ => 0,
+        };
+        most = most.max(depth + signs);
+    }
+    most
 }
 
 /// Whether there is an `=` that is no comparison.
@@ -193,7 +262,7 @@ fn offset(text: &str, line: isize, column: isize) -> usize {
     (begin + within).min(text.len())
 }
 
-/// What an expression gives that can never be a boolean.
+/// What an expression gives that is no condition: it is no boolean, or nobody can tell whether it is.
 fn no_boolean(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Literal(LiteralValue::Boolean(_)) => None,
@@ -201,13 +270,26 @@ fn no_boolean(expr: &Expr) -> Option<&'static str> {
         Expr::Literal(_) => Some("a number"),
         Expr::List(_) => Some("a list"),
         Expr::Map(_) => Some("a mapping"),
+        Expr::Ident(_) => Some("a value"),
+        Expr::Select(select) => (!select.test).then_some("a value"),
         Expr::Call(call) => match call.func_name.as_str() {
-            "_+_" | "_-_" | "_*_" | "_/_" | "_%_" | "-_" | "size" | "int" => Some("a value"),
-            _ => None,
+            "_?_:_" => call.args.iter().skip(1).find_map(|branch| no_boolean(&branch.expr)),
+            "_&&_" | "_||_" | "!_" => call.args.iter().find_map(|side| no_side(&side.expr)),
+            "_[_]" => Some("a value"),
+            name => GIVE_VALUES.contains(&name).then_some("a value"),
         },
-        Expr::Unspecified | Expr::Comprehension(_) | Expr::Ident(_) | Expr::Select(_) | Expr::Struct(_) => {
-            None
-        }
+        // `map` and `filter` gather a list.
+        Expr::Comprehension(of) => matches!(of.accu_init.expr, Expr::List(_)).then_some("a list"),
+        Expr::Unspecified | Expr::Struct(_) => None,
+    }
+}
+
+/// The same for a side of `&&`, `||` and `!`, where a value that may be a boolean is meant as one.
+fn no_side(expr: &Expr) -> Option<&'static str> {
+    match expr {
+        Expr::Ident(_) | Expr::Select(_) => None,
+        Expr::Call(call) if call.func_name == "_[_]" => None,
+        other => no_boolean(other),
     }
 }
 
@@ -329,7 +411,8 @@ impl Walk<'_> {
             return Ok(());
         }
         let known: Vec<&str> = self.roots.iter().chain(self.names).copied().collect();
-        let remedy = match nearest(name, known.iter().copied()) {
+        let near = nearest(name, known.iter().copied());
+        let remedy = match meant_variable(name, self.roots).or(near) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}; a text needs quotes: '{name}'", known.join(", ")),
         };

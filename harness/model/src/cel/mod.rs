@@ -289,9 +289,9 @@ mod tests {
         let check = |text: &str, expected: Truth| assert_eq!(truth(text, &object), expected, "{text}");
         let missing = |key: &str| Truth::NotYet(format!("there is no `{key}` yet"));
         check("object.status.readyReplicas == 3", missing("status"));
-        check("object.spec.paused", missing("paused"));
+        check("object.spec.paused == true", missing("paused"));
         assert!(matches!(truth("object.spec.items[0] == 1", &object), Truth::NotYet(_)));
-        check("object.spec.replicas", Truth::Broken("it gives 3, not true or false".into()));
+        check("dyn(object.spec.replicas)", Truth::Broken("it gives 3, not true or false".into()));
         assert!(matches!(truth("object.spec.replicas < 'x'", &object), Truth::Broken(_)));
         assert!(matches!(truth("object.spec.odd.x == 1", &object), Truth::Broken(_)));
     }
@@ -323,6 +323,11 @@ mod tests {
             "object.spec.replicas + 1",
             "'web'",
             "[object.spec]",
+            "object.status.phase",
+            "object.status.phase == 'Running' || 'Pending'",
+            "object.spec.paused ? object.spec.replicas == 0 : 5",
+            "object.spec.containers.filter(c, c.name == 'm')",
+            "self.spec.replicas == 3",
             "object.spec.replicas == 3 and ip == 'x'",
             "object.metadata.name.startWith('x')",
             "status == 3",

@@ -2,7 +2,7 @@
 
 use super::{LogFilter, NamespaceScope, RequestFilter, Selector, Subject};
 use crate::act::api::{answer_headers, kind, pattern, templated, text, user};
-use crate::act::rig::board;
+use crate::act::board;
 use crate::cel::{ANSWER, Cel, STATUS};
 use crate::kinds::{KIND_NAMES, LEASE_NAMESPACE, ObjectKind};
 use crate::pattern::Pattern;
@@ -75,6 +75,7 @@ pub(super) static REQUESTS: Shape = Shape::new(
         Field::optional("path", FieldType::TextOrPattern, "The path with its query."),
         Field::optional("user", FieldType::Text, "The identity."),
         Field::optional("status", FieldType::Whole { min: 0, max: 599 }, "The status code; 0: no answer."),
+        Field::optional("body", FieldType::Pattern, "What was sent."),
         Field::optional("match", FieldType::Pattern, "What the answer looks like."),
         Field::optional("cel", FieldType::Text, "What holds of `answer` and `status`, in CEL."),
         Field::optional(
@@ -114,6 +115,7 @@ pub(super) fn requests(context: &mut Context<'_, '_>, node: &Node) -> Option<Req
     let fields = context.reader.open(node, &REQUESTS)?;
     let path: Option<Option<Pattern>> = fields.get("path").map(|node| pattern(context, node));
     let body: Option<Option<Pattern>> = fields.get("match").map(|node| pattern(context, node));
+    let sent: Option<Option<Pattern>> = fields.get("body").map(|node| pattern(context, node));
     let cel: Option<Option<Cel>> = fields.get("cel").map(|node| context.cel(node, &[ANSWER, STATUS]));
     let headers = answer_headers(context, fields.get("headers"));
     context.scope.heeded.extend(headers.keys().cloned());
@@ -130,6 +132,7 @@ pub(super) fn requests(context: &mut Context<'_, '_>, node: &Node) -> Option<Req
             .and_then(|node| context.reader.whole(node, 0..=599))
             .and_then(|code| u16::try_from(code).ok()),
         body: body.map_or(Some(None), |read| read.map(Some))?,
+        sent: sent.map_or(Some(None), |read| read.map(Some))?,
         cel: cel.map_or(Some(None), |read| read.map(Some))?,
     })
 }
@@ -140,10 +143,7 @@ pub(super) fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Sel
     let names = match (fields.get("name"), fields.get("names")) {
         (Some(node), _) => Some(vec![text(context, node)?]),
         (None, Some(node)) => {
-            let items = context.reader.list(node);
-            if items.is_empty() {
-                context.reader.wrong(&node.span, "no name", "leave `names` out to mean any");
-            }
+            let items = context.reader.some_list(node, "no name", "leave `names` out to mean any")?;
             Some(
                 items
                     .iter()
@@ -182,7 +182,13 @@ pub(super) fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Sel
     if let Some(node) = fields.get("fields") {
         for entry in context.reader.map(node) {
             let path = Node { span: entry.key_span.clone(), kind: Kind::Text(entry.key.clone()) };
-            if let Some(path) = context.reader.path(&path) {
+            if matches!(entry.value.kind, Kind::Map(_) | Kind::List(_)) {
+                context.reader.wrong(
+                    &entry.value.span,
+                    format!("a field is compared with a plain value, not {}", entry.value.describe()),
+                    "write the whole path: {spec.nodeName: a}; what a part looks like is `match`, beside `of`",
+                );
+            } else if let Some(path) = context.reader.path(&path) {
                 wanted.push((path, templated(context, &entry.value)));
             }
         }

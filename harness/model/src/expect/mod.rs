@@ -113,6 +113,8 @@ pub struct RequestFilter {
     pub status: Option<u16>,
     /// What the answer looks like.
     pub body: Option<Pattern>,
+    /// What was sent.
+    pub sent: Option<Pattern>,
     /// What holds of the answer.
     pub cel: Option<Cel>,
     /// What its header fields look like, by their names in lower case.
@@ -161,6 +163,16 @@ pub enum ExpectWindow {
     },
 }
 
+impl ExpectWindow {
+    /// The instants that it counts from.
+    pub(crate) fn instants(&self) -> Vec<&Instant> {
+        match self {
+            ExpectWindow::Within { from, .. } => vec![from],
+            ExpectWindow::Between { not_before, not_after } => vec![not_before, not_after],
+        }
+    }
+}
+
 /// It becomes so inside the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expect {
@@ -168,6 +180,8 @@ pub struct Expect {
     pub what: Observation,
     /// When.
     pub window: ExpectWindow,
+    /// Whether it is a premise: where it is not so, nothing is said, rather than that it is wrong.
+    pub given: bool,
 }
 
 /// From when until when.
@@ -222,6 +236,8 @@ pub struct Capture {
     pub from: CaptureFrom,
     /// How long to wait for it.
     pub within: Length,
+    /// Whether it is a premise, see [`Expect::given`].
+    pub given: bool,
 }
 
 /// Where captured values are found.
@@ -244,6 +260,19 @@ pub enum CaptureFrom {
         request: RequestFilter,
         /// Names, and where in the answer their values stand.
         fields: Vec<(String, Path)>,
+        /// Names, and where in what was sent their values stand.
+        sent: Vec<(String, Path)>,
+        /// The named groups of the path's expression.
+        groups: Vec<String>,
+    },
+    /// In the last such mark.
+    Mark {
+        /// What it is called.
+        name: String,
+        /// The node that it is about.
+        node: Option<String>,
+        /// Names, and which part of the mark they stand for: `name` or `node`.
+        fields: Vec<(String, Path)>,
     },
     /// In the first such line: what the named groups of its expression matched.
     Line {
@@ -258,8 +287,12 @@ impl Capture {
     /// The names that it gives.
     pub fn names(&self) -> Vec<&str> {
         match &self.from {
-            CaptureFrom::Object { fields, .. } | CaptureFrom::Answer { fields, .. } => {
+            CaptureFrom::Object { fields, .. } | CaptureFrom::Mark { fields, .. } => {
                 fields.iter().map(|(name, _)| name.as_str()).collect()
+            }
+            CaptureFrom::Answer { fields, sent, groups, .. } => {
+                let paths = fields.iter().chain(sent).map(|(name, _)| name.as_str());
+                paths.chain(groups.iter().map(String::as_str)).collect()
             }
             CaptureFrom::Line { groups, .. } => groups.iter().map(String::as_str).collect(),
         }
@@ -296,7 +329,7 @@ impl Action {
             Action::Always(always) => Some(&always.what.subject),
             Action::Capture(capture) => match &capture.from {
                 CaptureFrom::Line { of, .. } => Some(of),
-                CaptureFrom::Object { .. } | CaptureFrom::Answer { .. } => None,
+                CaptureFrom::Object { .. } | CaptureFrom::Answer { .. } | CaptureFrom::Mark { .. } => None,
             },
             Action::Unchanged(_)
             | Action::Order(_)
@@ -313,7 +346,11 @@ impl Action {
             | Action::Power(_)
             | Action::Link(_)
             | Action::ControlPlane(_)
+            | Action::Scheduler(_)
+            | Action::Flash(_)
+            | Action::Send(_)
             | Action::Node(_)
+            | Action::Mark(_)
             | Action::Kubectl(_)
             | Action::Wait(_)
             | Action::Advance(_)

@@ -4,7 +4,7 @@ use super::look::{CONSOLE, LOG, REQUESTS, SELECTOR, console, log, requests, sele
 use super::{
     Always, Capture, CaptureFrom, Expect, ExpectWindow, Never, Observation, Order, Span, Subject, Unchanged,
 };
-use crate::act::api::pattern;
+use crate::act::api::{pattern, text};
 use crate::cel::{ANSWER, Cel, OBJECT, STATUS};
 use crate::constants::Constant;
 use crate::expr::{Instant, Length, RESERVED};
@@ -14,7 +14,7 @@ use crate::reader::Fields;
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::{Context, is_instant_name};
 use crate::template;
-use crate::yaml::Node;
+use crate::yaml::{Kind, Node};
 
 const OF: Field = Field::optional("of", FieldType::Shape(&SELECTOR), "Which objects are looked at.");
 const OF_CONSOLE: Field =
@@ -30,6 +30,11 @@ const ABSENT: Field = Field::optional("absent", FieldType::Flag, "true: none at 
 const FROM: Field =
     Field::optional("from", FieldType::Instant, "Where the window opens.").usually("begin").such_as("outage");
 const FOR: Field = Field::optional("for", FieldType::Duration, "How long.").such_as("5s");
+const GIVEN: Field = Field::optional(
+    "given",
+    FieldType::Flag,
+    "true: it is a premise. Where it is not so the trial is undecided, not failed.",
+);
 const UNTIL: Field =
     Field::optional("until", FieldType::Instant, "Until when.").such_as("outage + leaseDuration");
 
@@ -53,6 +58,7 @@ pub(crate) static EXPECT: Shape = Shape::new(
             FieldType::List(&FieldType::Instant),
             "Not before the first and not after the second instant.",
         ),
+        GIVEN,
     ],
 )
 .exactly_one(&[&["of", "console", "request", "log"]])
@@ -101,7 +107,12 @@ pub(crate) static CAPTURE: Shape = Shape::new(
         Field::optional(
             "request",
             FieldType::Shape(&REQUESTS),
-            "The last such request; paths lead into its answer.",
+            "The last such request; paths lead into its answer. The named groups of its `path` are names, too.",
+        ),
+        Field::optional(
+            "mark",
+            FieldType::Shape(&MARKED),
+            "The last such mark; its parts are `name` and `node`.",
         ),
         MATCH,
         CEL,
@@ -110,10 +121,25 @@ pub(crate) static CAPTURE: Shape = Shape::new(
             FieldType::Mapping(&FieldType::Text),
             "Names, and the paths of their values.",
         ),
+        Field::optional(
+            "body",
+            FieldType::Mapping(&FieldType::Text),
+            "With `request`: names, and the paths of their values in what was sent.",
+        ),
         Field::optional("within", FieldType::Duration, "How long to wait for it.").usually("10s"),
+        GIVEN,
     ],
 )
-.exactly_one(&[&["of", "console", "log", "request"]]);
+.exactly_one(&[&["of", "console", "log", "request", "mark"]]);
+
+static MARKED: Shape = Shape::new(
+    "mark",
+    "A mark in the history.",
+    &[
+        Field::required("name", FieldType::Text, "What was done.").such_as("heartbeats-stopped"),
+        Field::optional("node", FieldType::Text, "To which node; to any if left out."),
+    ],
+);
 
 /// The window of an expectation that states none, and of a capture.
 fn default_within() -> Length {
@@ -125,12 +151,8 @@ pub(crate) fn expect(context: &mut Context<'_, '_>, node: &Node) -> Option<Expec
     let what = observation(context, &fields, true);
     let window = match fields.get("between") {
         Some(list) => {
-            let [not_before, not_after] = context.reader.list(list) else {
-                context.reader.wrong(
-                    &list.span,
-                    "between takes two instants",
-                    "write [not before, not after]; an expression with a comma needs quotes inside […]",
-                );
+            let [not_before, not_after] = bounds(list) else {
+                context.reader.wrong(&list.span, "between takes two instants", two_bounds(list));
                 return None;
             };
             let (not_before, not_after) = (context.instant(not_before)?, context.instant(not_after)?);
@@ -147,12 +169,33 @@ pub(crate) fn expect(context: &mut Context<'_, '_>, node: &Node) -> Option<Expec
         None => ExpectWindow::Within {
             from: from(context, &fields)?,
             length: match fields.get("within") {
-                Some(node) => context.length(node)?,
+                Some(node) => context.some_length(node)?,
                 None => default_within(),
             },
         },
     };
-    Some(Expect { what: what?, window })
+    Some(Expect { what: what?, window, given: given(context, &fields) })
+}
+
+/// The bounds of a window, as they are written.
+fn bounds(node: &Node) -> &[Node] {
+    match &node.kind {
+        Kind::List(items) => items,
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Map(_) => {
+            std::slice::from_ref(node)
+        }
+    }
+}
+
+/// What to do about a window that has not two bounds.
+fn two_bounds(node: &Node) -> String {
+    match bounds(node) {
+        [only] if only.as_text().is_some_and(|text| !text.trim().is_empty()) => {
+            let bound = only.as_text().unwrap_or_default().trim();
+            format!("for not later than that write within: {bound}; else between: [not before, not after]")
+        }
+        _ => "write [not before, not after]; an expression with a comma needs quotes inside […]".to_owned(),
+    }
 }
 
 pub(crate) fn never(context: &mut Context<'_, '_>, node: &Node) -> Option<Never> {
@@ -187,7 +230,7 @@ pub(crate) fn unchanged(context: &mut Context<'_, '_>, node: &Node) -> Option<Un
 }
 
 pub(crate) fn order(context: &mut Context<'_, '_>, node: &Node) -> Option<Order> {
-    let items = context.reader.list(node);
+    let items = context.reader.some_list(node, "an order of no instants", "write [first, second, …]")?;
     if items.len() < 2 {
         context.reader.wrong(&node.span, "an order of fewer than two instants", "write [first, second, …]");
         return None;
@@ -211,9 +254,10 @@ pub(crate) fn order(context: &mut Context<'_, '_>, node: &Node) -> Option<Order>
 }
 
 pub(crate) fn capture(context: &mut Context<'_, '_>, node: &Node) -> Option<Capture> {
+    let told = context.reader.mistakes.len();
     let fields = context.reader.open(node, &CAPTURE)?;
     let within = match fields.get("within") {
-        Some(node) => context.length(node),
+        Some(node) => context.some_length(node),
         None => Some(default_within()),
     };
     let beside = [("match", fields.get("match")), ("cel", fields.get("cel"))];
@@ -230,12 +274,12 @@ pub(crate) fn capture(context: &mut Context<'_, '_>, node: &Node) -> Option<Capt
     let from = if let Some(of) = fields.get("of") {
         let of = selector(context, of);
         let (pattern, cel) = conditions(context, &fields)?;
-        let fields = captured(context, node, &fields)?;
+        let fields = captured(context, node, &fields, told)?;
         CaptureFrom::Object { of: of?, pattern, cel, fields }
     } else if let Some(request) = fields.get("request") {
-        let request = requests(context, request);
-        let fields = captured(context, node, &fields)?;
-        CaptureFrom::Answer { request: request?, fields }
+        answer(context, node, request, &fields, told)?
+    } else if let Some(mark) = fields.get("mark") {
+        marked(context, node, mark, &fields, told)?
     } else {
         let (of, lines) = match (fields.get("console"), fields.get("log")) {
             (Some(lines), _) => (console(context, lines)?, lines),
@@ -252,27 +296,97 @@ pub(crate) fn capture(context: &mut Context<'_, '_>, node: &Node) -> Option<Capt
         let groups = groups(context, lines.get("matches")?)?;
         CaptureFrom::Line { of, groups }
     };
-    Some(Capture { from, within: within? })
+    Some(Capture { from, within: within?, given: given(context, &fields) })
 }
 
-/// The names that a capture gives, with the paths of their values.
-fn captured(context: &mut Context<'_, '_>, node: &Node, fields: &Fields<'_>) -> Option<Vec<(String, Path)>> {
+/// Whether an expectation is a premise.
+fn given(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> bool {
+    fields.get("given").and_then(|node| context.reader.flag(node)).unwrap_or(false)
+}
+
+/// A capture of an answer, of what was asked, and of parts of the path.
+fn answer(
+    context: &mut Context<'_, '_>,
+    node: &Node,
+    request: &Node,
+    fields: &Fields<'_>,
+    told: usize,
+) -> Option<CaptureFrom> {
+    let expression = request.get("path").and_then(|path| path.get("$regex"));
+    let request = requests(context, request);
+    let groups = expression.and_then(|node| named_groups(context, node)).unwrap_or_default();
+    let sent = fields.get("body").map(|node| paths(context, node)).unwrap_or_default();
+    let of_answer = if fields.get("fields").is_some() || (groups.is_empty() && sent.is_empty()) {
+        captured(context, node, fields, told)?
+    } else {
+        Vec::new()
+    };
+    Some(CaptureFrom::Answer { request: request?, fields: of_answer, sent, groups })
+}
+
+/// A capture of a mark's parts.
+fn marked(
+    context: &mut Context<'_, '_>,
+    node: &Node,
+    mark: &Node,
+    fields: &Fields<'_>,
+    told: usize,
+) -> Option<CaptureFrom> {
+    let parts = context.reader.open(mark, &MARKED)?;
+    let name = parts.get("name").and_then(|node| text(context, node));
+    let subject = match parts.get("node") {
+        Some(node) => Some(text(context, node)?),
+        None => None,
+    };
+    // That it was, and when, may be all that is asked for.
+    let captured =
+        if fields.get("fields").is_some() { captured(context, node, fields, told)? } else { Vec::new() };
+    for (_, path) in &captured {
+        let part = path.to_string();
+        if part != "name" && part != "node" {
+            let span = fields.get("fields").map_or(node.span.clone(), |node| node.span.clone());
+            context.reader.wrong(
+                &span,
+                format!("a mark has no `{part}`"),
+                "its parts are name and node: {lost: node}",
+            );
+        }
+    }
+    Some(CaptureFrom::Mark { name: name?, node: subject, fields: captured })
+}
+
+/// The names that a capture gives, with the paths of their values. `told` is how many mistakes there were before it.
+fn captured(
+    context: &mut Context<'_, '_>,
+    node: &Node,
+    fields: &Fields<'_>,
+    told: usize,
+) -> Option<Vec<(String, Path)>> {
     let Some(names) = fields.get("fields") else {
+        // A key that is unknown was meant to say it.
+        if context.reader.mistakes.len() > told {
+            return None;
+        }
         context.reader.wrong(&node.span, "nothing to capture", "add `fields: {uid: metadata.uid}`");
         return None;
     };
     let entries = context.reader.map(names);
-    if entries.is_empty() {
+    if entries.is_empty() && matches!(names.kind, Kind::Map(_)) {
         context.reader.wrong(&names.span, "nothing to capture", "write {uid: metadata.uid}");
     }
+    Some(paths(context, names))
+}
+
+/// Names, and the paths of their values.
+fn paths(context: &mut Context<'_, '_>, names: &Node) -> Vec<(String, Path)> {
     let mut paths = Vec::new();
-    for entry in entries {
+    for entry in context.reader.map(names) {
         check_captured(context, &entry.key_span, &entry.key);
         if let Some(path) = context.reader.path(&entry.value) {
             paths.push((entry.key.clone(), path));
         }
     }
-    Some(paths)
+    paths
 }
 
 /// Notes a name that cannot be a captured value's.
@@ -286,8 +400,8 @@ fn check_captured(context: &mut Context<'_, '_>, span: &std::ops::Range<usize>, 
     }
 }
 
-/// The named groups of an expression.
-fn groups(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<String>> {
+/// The named groups of an expression; nothing of what is none, which is told elsewhere.
+fn named_groups(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<String>> {
     // What is filled in later has no groups of its own.
     let mut text = node.as_text()?.to_owned();
     for name in template::names(&text.clone()) {
@@ -295,6 +409,15 @@ fn groups(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<String>> {
     }
     let expression = regex::Regex::new(&text).ok()?;
     let names: Vec<String> = expression.capture_names().flatten().map(str::to_owned).collect();
+    for name in &names {
+        check_captured(context, &node.span, name);
+    }
+    Some(names)
+}
+
+/// The named groups of an expression that must have some.
+fn groups(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<String>> {
+    let names = named_groups(context, node)?;
     if names.is_empty() {
         context.reader.wrong(
             &node.span,
@@ -303,15 +426,20 @@ fn groups(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<String>> {
         );
         return None;
     }
-    for name in &names {
-        check_captured(context, &node.span, name);
-    }
     Some(names)
 }
 
 /// `match` and `cel` about objects.
 fn conditions(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<(Option<Pattern>, Option<Cel>)> {
     let pattern = match fields.get("match") {
+        Some(node)
+            if matches!(node.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_)) =>
+        {
+            let message = format!("an object is a mapping, and never {}", node.describe());
+            let remedy = "write for example {status: {phase: Running}}; a condition is `cel`, beside `match`";
+            context.reader.wrong(&node.span, message, remedy);
+            return None;
+        }
         Some(node) => Some(pattern(context, node)?),
         None => None,
     };

@@ -96,6 +96,18 @@ pub enum Length {
 }
 
 impl Length {
+    /// Whether it is no time at all, whatever the constants are.
+    pub fn is_none(&self) -> bool {
+        match self {
+            Length::Fixed(length) => length.is_zero(),
+            Length::Constant(_) | Length::Difference(..) => false,
+            Length::Sum(a, b) => a.is_none() && b.is_none(),
+            Length::Times(count, length) => *count == 0 || length.is_none(),
+            Length::Longest(all) => all.iter().all(Length::is_none),
+            Length::Shortest(all) => all.iter().any(Length::is_none),
+        }
+    }
+
     /// What it amounts to under `constants`.
     pub fn resolve(&self, constants: &Constants) -> Duration {
         match self {
@@ -171,11 +183,17 @@ impl Instant {
 
     /// The names of steps it refers to, at any depth.
     pub fn step_names(&self) -> Vec<&str> {
+        self.references().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The names of steps it refers to, and whether it asks for a time stamp in what the step found.
+    pub fn references(&self) -> Vec<(&str, bool)> {
         self.bases()
             .into_iter()
             .flat_map(|base| match base {
-                Instant::Named(name) | Instant::Stamp { name, .. } => vec![name.as_str()],
-                Instant::LastRenewal { before: Some(before), .. } => before.step_names(),
+                Instant::Named(name) => vec![(name.as_str(), false)],
+                Instant::Stamp { name, .. } => vec![(name.as_str(), true)],
+                Instant::LastRenewal { before: Some(before), .. } => before.references(),
                 Instant::Start
                 | Instant::Begin
                 | Instant::Serving

@@ -3,13 +3,19 @@
 use serde_json::Value;
 
 use super::{Comparison, Count, OPERATORS, Operator, Pattern, Presence};
+use crate::borrowed::meant_operator;
 use crate::mistake::suggestion;
+use crate::quantity;
 use crate::reader::Reader;
 use crate::strings;
+use crate::template;
 use crate::yaml::{Entry, Kind, Node};
 
 /// Reads a pattern; `parent` is the key it stands under.
 pub(crate) fn read(reader: &mut Reader<'_>, node: &Node, parent: Option<&str>) -> Option<Pattern> {
+    if reader.is_full() {
+        return None;
+    }
     match &node.kind {
         Kind::Null => {
             reader.wrong(&node.span, "nothing to match", "write {$is: absent} or {$is: present}");
@@ -30,6 +36,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, node: &Node, parent: Option<&str>) -
             None
         }
         Kind::List(items) => {
+            strings::check_torn(reader, node);
             let patterns: Vec<Option<Pattern>> =
                 items.iter().map(|item| read(reader, item, parent)).collect();
             Some(Pattern::List(patterns.into_iter().collect::<Option<_>>()?))
@@ -50,6 +57,9 @@ fn read_map(
 ) -> Option<Pattern> {
     let operators = entries.iter().filter(|entry| is_operator(&entry.key)).count();
     if operators == 0 {
+        if parent.is_none() {
+            strings::check_dotted(reader, node);
+        }
         strings::check_status(reader, node);
         let pairs: Vec<Option<(String, Pattern)>> = entries
             .iter()
@@ -98,7 +108,9 @@ fn read_operator(reader: &mut Reader<'_>, entry: &Entry, parent: Option<&str>) -
         "$eq" => Operator::Equal(value.to_value()),
         "$ne" => Operator::NotEqual(read_scalar(reader, value)?),
         "$gt" | "$ge" | "$lt" | "$le" => {
-            Operator::Compare(Comparison::named(&entry.key)?, read_scalar(reader, value)?)
+            let right = read_scalar(reader, value)?;
+            quantity::check_plain(reader, &entry.key, value);
+            Operator::Compare(Comparison::named(&entry.key)?, right)
         }
         "$quantity" => Operator::Quantity(read_quantity(reader, value)?),
         "$any" => Operator::Any(Box::new(read(reader, value, parent)?)),
@@ -107,15 +119,11 @@ fn read_operator(reader: &mut Reader<'_>, entry: &Entry, parent: Option<&str>) -
         "$byKey" => read_by_key(reader, value)?,
         "$count" => Operator::Count(read_count(reader, value, CountWords::None)?),
         "$oneOf" => {
-            let ways = reader.list(value);
-            if ways.is_empty() {
-                reader.wrong(
-                    &value.span,
-                    "$oneOf has nothing to choose from",
-                    "write {$oneOf: [first, second]}",
-                );
-                return None;
-            }
+            let ways = reader.some_list(
+                value,
+                "$oneOf has nothing to choose from",
+                "write {$oneOf: [first, second]}",
+            )?;
             let ways: Vec<Option<Pattern>> = ways.iter().map(|way| read(reader, way, parent)).collect();
             Operator::OneOf(ways.into_iter().collect::<Option<_>>()?)
         }
@@ -124,7 +132,8 @@ fn read_operator(reader: &mut Reader<'_>, entry: &Entry, parent: Option<&str>) -
             reader.wrong(
                 &entry.key_span,
                 format!("there is no operator `{other}`"),
-                suggestion(other, &OPERATORS),
+                meant_operator(other)
+                    .map_or_else(|| suggestion(other, &OPERATORS), |remedy| remedy.to_owned()),
             );
             return None;
         }
@@ -134,6 +143,9 @@ fn read_operator(reader: &mut Reader<'_>, entry: &Entry, parent: Option<&str>) -
 /// `{type: {Ready: {status: "True"}}}`: the key by which elements are told apart, and what each is like.
 fn read_by_key(reader: &mut Reader<'_>, node: &Node) -> Option<Operator> {
     let [entry] = reader.map(node) else {
+        if !matches!(node.kind, Kind::Map(_)) {
+            return None;
+        }
         reader.wrong(
             &node.span,
             "$byKey takes one key by which the elements are told apart",
@@ -142,7 +154,7 @@ fn read_by_key(reader: &mut Reader<'_>, node: &Node) -> Option<Operator> {
         return None;
     };
     let elements = reader.map(&entry.value);
-    if elements.is_empty() {
+    if elements.is_empty() && matches!(entry.value.kind, Kind::Map(_)) {
         reader.wrong(
             &entry.value.span,
             "no element is named",
@@ -151,6 +163,15 @@ fn read_by_key(reader: &mut Reader<'_>, node: &Node) -> Option<Operator> {
         return None;
     }
     let read_element = |reader: &mut Reader<'_>, element: &Entry| {
+        let scalar = matches!(element.value.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Text(_));
+        if scalar && element.value.as_text().is_none_or(|text| template::names(text).is_empty()) {
+            reader.wrong(
+                &element.value.span,
+                format!("an element that has a key is a mapping, not {}", element.value.describe()),
+                "name the key that tells elements apart first: {$byKey: {type: {Ready: {status: \"True\"}}}}",
+            );
+            return None;
+        }
         if entry.key == "type" {
             strings::check_condition(reader, &element.value);
         }
@@ -177,12 +198,17 @@ fn read_scalar(reader: &mut Reader<'_>, node: &Node) -> Option<Value> {
 
 fn read_quantity(reader: &mut Reader<'_>, node: &Node) -> Option<Vec<(Comparison, Value)>> {
     let Kind::Map(entries) = &node.kind else {
-        return Some(vec![(Comparison::Equal, read_scalar(reader, node)?)]);
+        let value = read_scalar(reader, node)?;
+        quantity::check(reader, node);
+        return Some(vec![(Comparison::Equal, value)]);
     };
     let mut all = Vec::new();
     for entry in entries {
         match Comparison::named(&entry.key) {
-            Some(comparison) => all.push((comparison, read_scalar(reader, &entry.value)?)),
+            Some(comparison) => {
+                all.push((comparison, read_scalar(reader, &entry.value)?));
+                quantity::check(reader, &entry.value);
+            }
             None => {
                 let known = ["$eq", "$ne", "$gt", "$ge", "$lt", "$le"];
                 reader.wrong(
@@ -227,7 +253,13 @@ pub(crate) fn read_count(reader: &mut Reader<'_>, node: &Node, words: CountWords
                 };
                 match (Comparison::named(&entry.key), number) {
                     (Some(comparison), Some(number)) => conditions.push((comparison, number)),
-                    (_, _) => return wrong_count(reader, node, words),
+                    (None, _) => {
+                        let message = format!("a number cannot be compared by `{}`", entry.key);
+                        let known = ["$eq", "$ne", "$gt", "$ge", "$lt", "$le"];
+                        reader.wrong(&entry.key_span, message, suggestion(&entry.key, &known));
+                        return None;
+                    }
+                    (Some(_), None) => return wrong_count(reader, &entry.value, CountWords::None),
                 }
             }
             Some(Count::Compared(conditions))
@@ -239,10 +271,19 @@ pub(crate) fn read_count(reader: &mut Reader<'_>, node: &Node, words: CountWords
 }
 
 fn wrong_count(reader: &mut Reader<'_>, node: &Node, words: CountWords) -> Option<Count> {
-    let remedy = match words {
-        CountWords::None => "write 3 or {$ge: 2}",
-        CountWords::Occurrences => "write 3, {$ge: 2}, any or none",
-        CountWords::Objects => "write 3, {$ge: 2}, all, any or none",
+    let text = node.as_text().unwrap_or_default().trim();
+    let (sign, number) = text.split_at(text.find(|c: char| c.is_ascii_digit()).unwrap_or(0));
+    let compared = [(">=", "$ge"), ("<=", "$le"), (">", "$gt"), ("<", "$lt"), ("==", "$eq"), ("!=", "$ne")];
+    let compared = compared.iter().find(|(written, _)| *written == sign.trim());
+    let remedy = match (compared, number.parse::<u64>()) {
+        (Some((_, ours)), Ok(number)) => format!("write {{{ours}: {number}}}"),
+        (None, Ok(number)) if sign.is_empty() => format!("write {number} without quotes"),
+        (_, _) => match words {
+            CountWords::None => "write 3 or {$ge: 2}",
+            CountWords::Occurrences => "write 3, {$ge: 2}, any or none",
+            CountWords::Objects => "write 3, {$ge: 2}, all, any or none",
+        }
+        .to_owned(),
     };
     reader.wrong(&node.span, format!("{} is no count", node.describe()), remedy);
     None

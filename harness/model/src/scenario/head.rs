@@ -24,6 +24,9 @@ pub(super) fn read_head(reader: &mut Reader<'_>, node: &Node, catalogue: Option<
     }
     let mut requirements: Vec<String> = Vec::new();
     for item in items {
+        if reader.is_full() {
+            break;
+        }
         let Some(id) = reader.text(item) else { continue };
         if requirements.contains(&id) {
             reader.wrong(&item.span, format!("{id} is cited twice"), "once is enough");

@@ -11,20 +11,22 @@ use serde_json::{Value, json};
 use crate::capability::{CAPABILITY_NAMES, Capability, imply};
 use crate::catalogue::{Catalogue, PROFILE_NAMES, Profile};
 use crate::constants::{Constant, OVERRIDES};
+use crate::faults::{FAULT_NAMES, Withheld};
 use crate::foreign::bare_board;
 use crate::kinds::ObjectKind;
 use crate::mistake::{Mistake, Mistakes, place};
 use crate::pattern;
 use crate::reader::{Fields, Reader};
 use crate::shape::{Field, FieldType, Shape};
-use crate::step::{Context, Files, Scope, Section, Step, Unrolled, survey};
+use crate::step::{Context, Files, Place, Scope, Section, Step, Unrolled, survey};
+use crate::stranger::stranger;
 use crate::verbs::step_schema;
 use crate::yaml::{self, Kind, Node};
 
 use head::read_head;
 pub(crate) use head::read_name;
 pub(crate) use parts::{read_capabilities, read_constants};
-use parts::{read_flags, read_rig, read_rows};
+use parts::{read_flags, read_rig, read_rows, read_withheld};
 
 /// The apiVersion of every file that people write.
 pub const API_VERSION: &str = "rigor.dev/v1alpha1";
@@ -54,7 +56,9 @@ pub struct Scenario {
     pub constants: BTreeMap<Constant, Duration>,
     /// Flags that it wants the control plane to be started with, besides the rig's own: `--NAME=VALUE`.
     pub flags: Vec<String>,
-    /// Only expectations, over a history recorded elsewhere.
+    /// Faults that do not strike in it.
+    pub withheld: Option<Withheld>,
+    /// Its steps only expect, and hold over a history recorded elsewhere, too; what is in its setup brings the situation about on rigs.
     pub observe: bool,
     /// Where a board's letter stands as it is in a text of the API, with the line: it names a Node only on rigs
     /// that call their Nodes so.
@@ -138,6 +142,11 @@ static SPEC: Shape = Shape::new(
             "How the control plane is to be started.",
         ),
         Field::optional(
+            "faults",
+            FieldType::Shape(&FAULTS),
+            "Which injected faults break what it says, so that they do not strike in it.",
+        ),
+        Field::optional(
             "observe",
             FieldType::Flag,
             "true: only expectations, over a history recorded elsewhere.",
@@ -157,6 +166,25 @@ static CONTROL_PLANE: Shape = Shape::new(
         "Flags besides those of the rig, as --NAME=VALUE or --NAME.",
     )
     .such_as("[--default-scheduler-profile=upstream]")],
+);
+
+static FAULTS: Shape = Shape::new(
+    "faults",
+    "Which injected faults break what it says, so that they do not strike in it.",
+    &[
+        Field::required(
+            "without",
+            FieldType::List(&FieldType::Word(FAULT_NAMES)),
+            "Kinds of faults that do not strike; one at least. They are drawn as ever, and counted.",
+        )
+        .such_as("[power-cut]"),
+        Field::required(
+            "because",
+            FieldType::Text,
+            "One sentence: what the scenario says that does not hold with them.",
+        )
+        .such_as("The count of restarts begins anew when the board does."),
+    ],
 );
 
 static RIG: Shape = Shape::new(
@@ -185,6 +213,9 @@ impl Head {
     pub fn read(file: &str, source: &str) -> Result<Head, Mistakes> {
         let mut mistakes = Vec::new();
         let root = yaml::parse_one(source, &mut mistakes);
+        if let Some(mistake) = root.as_ref().and_then(|root| stranger(root, "Scenario")) {
+            return Err(Mistakes::new(file, source, vec![mistake]));
+        }
         let mut reader = Reader::new(source);
         let head = root.as_ref().and_then(|root| {
             let fields = reader.open(root, &SCENARIO)?;
@@ -221,6 +252,9 @@ impl Scenario {
         let mut mistakes = Vec::new();
         let root = yaml::parse_one(source, &mut mistakes);
         let mut scenarios = Vec::new();
+        if let Some(mistake) = root.as_ref().and_then(|root| stranger(root, "Scenario")) {
+            return Err(Mistakes::new(file, source, vec![mistake]));
+        }
         if let Some(root) = &root {
             let mut reader = Reader::new(source);
             scenarios = read_scenarios(&mut reader, file, root, catalogue, files).unwrap_or_default();
@@ -275,9 +309,13 @@ fn read_scenarios(
     let rows = read_rows(reader, &fields, head.as_ref(), fields.get("cases"));
     let (boards, stated) = read_rig(reader, fields.get("rig"));
     let constants = read_constants(reader, fields.get("constants"), true);
+    let withheld = read_withheld(reader, fields.get("faults"));
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
     let mut scenarios = Vec::new();
     for (case, values) in rows {
+        if reader.is_full() {
+            break;
+        }
         let flags = read_flags(reader, fields.get("controlPlane"), &values);
         let Planned { plan, bare_board, own_kinds, heeded } =
             read_plan(reader, &fields, &boards, observe, &values, files);
@@ -297,6 +335,7 @@ fn read_scenarios(
             needs,
             constants: constants.clone(),
             flags: flags.clone(),
+            withheld: withheld.clone(),
             observe,
             bare_board,
             own_kinds,
@@ -348,7 +387,7 @@ fn read_plan(
     let mut row = Unrolled::new(files, false);
     for section in [Section::Setup, Section::Steps, Section::Cleanup] {
         if let Some(list) = fields.get(section.name()) {
-            row.list(reader, section, list, "", values, None);
+            row.list(reader, list, &Place::first(section, values));
         }
     }
     if let Some(steps) = fields.get("steps")
@@ -366,7 +405,7 @@ fn read_plan(
     let bare = row.iter().find_map(|raw| bare_board(&raw.node, boards));
     let bare = bare.map(|(board, at)| (board.to_owned(), place(reader.source(), at).0));
     let mut context = Context { reader, scope, files, section: Section::Setup, base: None };
-    let plan = row.iter().filter_map(|raw| context.step(raw)).collect();
+    let plan = row.iter().map_while(|raw| context.goes_on().then(|| context.step(raw))).flatten().collect();
     let own_kinds = context.scope.own_kinds.into_values().collect();
     Planned { plan, bare_board: bare, own_kinds, heeded: context.scope.heeded }
 }

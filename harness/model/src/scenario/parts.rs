@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CONTROL_PLANE, Head, RIG};
+use super::{CONTROL_PLANE, FAULTS, Head, RIG};
 use crate::capability::Capability;
 use crate::constants::Constant;
+use crate::faults::{FAULT_NAMES, FaultName, Withheld};
 use crate::mistake::suggestion;
 use crate::reader::{Fields, Reader, word};
-use crate::yaml::Node;
+use crate::yaml::{Kind, Node};
 
 /// The rows of a table as static values; one row without values if there is no table.
 pub(super) fn read_rows(
@@ -103,14 +104,56 @@ pub(super) fn read_flags(
     flags
 }
 
+/// Faults that do not strike. None where a mistake leaves no kind over.
+pub(super) fn read_withheld(reader: &mut Reader<'_>, node: Option<&Node>) -> Option<Withheld> {
+    let fields = reader.open(node?, &FAULTS)?;
+    let mut kinds = BTreeSet::new();
+    if let Some(node) = fields.get("without") {
+        let items = reader.list(node);
+        if items.is_empty() && matches!(node.kind, Kind::List(_)) {
+            let remedy = format!("name some of {}, or leave faults out", FAULT_NAMES.join(", "));
+            reader.wrong(&node.span, "no kind of fault is named", remedy);
+        }
+        for item in items {
+            let Some(kind) = word(reader, item, &FaultName::ALL, FaultName::name) else { continue };
+            if !kinds.insert(kind) {
+                reader.wrong(&item.span, format!("{} is named twice", kind.name()), "once is enough");
+            }
+        }
+    }
+    let node = fields.get("because")?;
+    let because = reader.text(node)?;
+    if because.trim().is_empty() {
+        let remedy = "say in one sentence what the scenario says that does not hold with these faults";
+        reader.wrong(&node.span, "the reason is empty", remedy);
+    }
+    (!kinds.is_empty()).then(|| Withheld { kinds, because: because.trim().to_owned() })
+}
+
 pub(super) fn read_rig(reader: &mut Reader<'_>, node: Option<&Node>) -> (Vec<String>, BTreeSet<Capability>) {
     let Some(fields) = node.and_then(|node| reader.open(node, &RIG)) else {
         return (Vec::new(), BTreeSet::new());
     };
     // Where the number is wrong, any board may be meant.
-    let count = fields.get("boards").map_or(0, |node| reader.whole(node, 0..=26).unwrap_or(26));
+    let count = fields.get("boards").map_or(0, |node| read_boards(reader, node).unwrap_or(26));
     let boards = ('a'..='z').take(count as usize).map(String::from).collect();
     (boards, read_capabilities(reader, fields.get("needs")))
+}
+
+/// How many boards; they are as many as there are letters.
+fn read_boards(reader: &mut Reader<'_>, node: &Node) -> Option<u32> {
+    let remedy = match &node.kind {
+        Kind::Number(number) if number.as_u64().is_some_and(|number| number > 26) => {
+            let message = format!("{number} boards are more than there are letters to call them by");
+            reader.wrong(&node.span, message, "write a number from 0 to 26");
+            return None;
+        }
+        Kind::List(items) => format!("write boards: {}; they are called a, b, c … in order", items.len()),
+        Kind::Map(entries) => format!("write boards: {}; they are called a, b, c … in order", entries.len()),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => return reader.whole(node, 0..=26),
+    };
+    reader.wrong(&node.span, format!("the number of boards belongs here, not {}", node.describe()), remedy);
+    None
 }
 
 pub(crate) fn read_capabilities(reader: &mut Reader<'_>, node: Option<&Node>) -> BTreeSet<Capability> {
@@ -131,6 +174,9 @@ pub(crate) fn read_constants(
     let mut constants = BTreeMap::new();
     let Some(node) = node else { return constants };
     for entry in reader.map(node) {
+        if reader.is_full() {
+            break;
+        }
         let Some(constant) = Constant::named(&entry.key) else {
             let known = Constant::ALL.map(Constant::name);
             reader.wrong(

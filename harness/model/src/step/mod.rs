@@ -1,24 +1,31 @@
 //! Steps: one verb each, and perhaps a name for the instant. Repeats and tables are unrolled before
 //! anything is read, so that a plan is one row of steps.
 
+mod context;
+mod names;
 mod unroll;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::cel::Cel;
+use crate::borrowed::{meant_key, meant_step};
 use crate::expect::read::is_reserved;
-use crate::expr::{Expr, Instant, Length};
-use crate::fragment::{Origin, beside};
+use crate::expr::Instant;
+use crate::fragment::Origin;
 use crate::kinds::ObjectKind;
-use crate::mistake::{Mistake, nearest, place, suggestion};
+use crate::mistake::{nearest, suggestion};
 use crate::reader::Reader;
-use crate::template;
 use crate::verbs::{Action, Class, Verb};
-use crate::yaml::{self, Entry, Kind, Node};
+use crate::yaml::{Entry, Kind, Node};
 
-pub(crate) use unroll::{Unrolled, survey};
+use names::Shows;
+pub(crate) use names::is_instant_name;
+pub(crate) use unroll::{Place, Unrolled, survey};
+
+/// What to do about a file that cannot be read.
+pub(crate) const RELATIVE: &str =
+    "write a path relative to the file it stands in, to a file below the folder of all suites";
 
 /// The part of a scenario a step stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,8 +78,14 @@ pub(crate) struct Scope {
     pub boards: Vec<String>,
     /// Nodes that the scenario plays, anywhere.
     pub played: BTreeSet<String>,
+    /// Second schedulers that run, so far.
+    pub schedulers: BTreeSet<String>,
+    /// Whether this is a fragment by itself, of which it is not known what went before.
+    pub lone: bool,
     /// Names of all steps.
     pub all_names: BTreeSet<String>,
+    /// What they lead to.
+    pub shows: BTreeMap<String, Shows>,
     /// Names of the steps so far.
     pub names: BTreeSet<String>,
     /// Names in `${…}` that have a value while the trial runs, so far.
@@ -104,14 +117,19 @@ pub(crate) struct RawStep {
     pub origin: Option<Rc<Origin>>,
 }
 
-/// Whether a text can name a step or a value.
-pub(crate) fn is_instant_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric())
-}
-
 impl<'s> Context<'_, 's> {
+    /// Whether what is wrong so far leaves room for more.
+    pub fn goes_on(&self) -> bool {
+        !self.reader.is_full()
+    }
+
     /// Reads a step and then lets later steps refer to it.
     pub fn step(&mut self, raw: &RawStep) -> Option<Step> {
+        if self.scope.observe && self.section == Section::Setup && raw.section != Section::Setup {
+            // Over a history from elsewhere the setup is left out, and what it named with it.
+            self.scope.names.clear();
+            self.scope.values.clear();
+        }
         self.section = raw.section;
         let Some(origin) = &raw.origin else { return self.read_step(&raw.node, &raw.number) };
         let mut reader = Reader::new(&origin.source);
@@ -153,8 +171,11 @@ impl<'s> Context<'_, 's> {
             } else {
                 format!("beside `{}` only `as` may stand, not `{}`", verbs[0].1.key, entry.key)
             };
-            let inside = verbs.first().and_then(|(verb, _)| inner_key(*verb, &entry.key));
-            let remedy = inside.unwrap_or_else(|| suggestion(&entry.key, &words));
+            let remedy = match verbs.first() {
+                Some((verb, _)) => beside_verb(*verb, &entry.key),
+                None => meant_step(&entry.key)
+                    .map_or_else(|| suggestion(&entry.key, &words), |remedy| remedy.to_owned()),
+            };
             self.reader.wrong(&entry.key_span, message, remedy);
         }
         let (verb, entry) = match verbs.as_slice() {
@@ -196,36 +217,57 @@ impl<'s> Context<'_, 's> {
         if let Action::Capture(capture) = &action {
             self.scope.values.extend(capture.names().into_iter().map(str::to_owned));
         }
-        if self.scope.observe && verb.class() == Class::Act {
-            self.reader.wrong(
-                &entry.key_span,
-                format!("an observed scenario does nothing, so it has no `{}`", verb.name()),
-                "leave it out, or leave out `observe`",
-            );
+        if self.scope.observe && self.section == Section::Steps {
+            self.check_observed(verb, &action, &entry.key_span);
         }
         Some(Step {
             section: self.section,
             number: number.to_owned(),
             fragment: self.base.clone(),
-            line: place(self.reader.source(), node.span.start).0,
+            line: self.reader.line(node.span.start),
             sentence: sentence(self.reader.source(), &node.span),
             name,
             action,
         })
     }
 
+    /// That a step of an observed scenario can be judged over any history: nothing is done, and no window opens where the step
+    /// happens to stand.
+    fn check_observed(&mut self, verb: Verb, action: &Action, span: &Range<usize>) {
+        if verb.class() == Class::Act {
+            self.reader.wrong(
+                span,
+                format!("an observed scenario does nothing in its steps, so there is no `{}`", verb.name()),
+                "let `setup` bring it about, or leave out `observe`",
+            );
+        }
+        let windows = match action {
+            Action::Expect(expect) => expect.window.instants(),
+            Action::Never(crate::expect::Never { span, .. })
+            | Action::Always(crate::expect::Always { span, .. })
+            | Action::Unchanged(crate::expect::Unchanged { span, .. }) => vec![&span.from, &span.until],
+            Action::Capture(_) | Action::Order(_) => Vec::new(),
+            // No other verb expects anything.
+            _ => return,
+        };
+        if windows.into_iter().flat_map(Instant::bases).any(|base| *base == Instant::Begin) {
+            self.reader.wrong(
+                span,
+                "this window opens with the step, and in a history from elsewhere there are no steps",
+                "say from which instant it counts: `from: mark(heartbeats-stopped)`, a captured step's name, or `start`",
+            );
+        }
+    }
+
     /// What later steps may refer to after this one, even where something in it is wrong: a mistake is told once,
     /// not again wherever its name is used.
     fn known(&mut self, node: &Node, verb: Verb, value: &Node) {
-        if let Some(name) = node.get("as").and_then(Node::as_text) {
-            self.scope.names.insert(name.to_owned());
-        }
+        self.scope.names.extend(names::given(node).map(str::to_owned));
         if let (Verb::Capture, Some(Kind::Map(names))) = (verb, value.get("fields").map(|node| &node.kind)) {
             self.scope.values.extend(names.iter().map(|entry| entry.key.clone()));
         }
         if let (Verb::Parallel, Kind::List(acts)) = (verb, &value.kind) {
-            let names = acts.iter().filter_map(|act| act.get("as").and_then(Node::as_text));
-            self.scope.names.extend(names.map(str::to_owned));
+            self.scope.names.extend(acts.iter().flat_map(names::given).map(str::to_owned));
         }
     }
 
@@ -274,11 +316,7 @@ impl<'s> Context<'_, 's> {
     fn name(&mut self, node: &Node) -> Option<String> {
         let name = self.reader.text(node)?;
         if !is_instant_name(&name) {
-            self.reader.wrong(
-                &node.span,
-                format!("`{name}` cannot name an instant"),
-                "use letters and digits, beginning with a small letter; a hyphen would be a minus",
-            );
+            names::refuse(self.reader, node, &name);
             return None;
         }
         if is_reserved(&name) {
@@ -287,146 +325,6 @@ impl<'s> Context<'_, 's> {
         }
         Some(name)
     }
-
-    /// An instant; a duration counts from the step's begin.
-    pub fn instant(&mut self, node: &Node) -> Option<Instant> {
-        let instant = match self.expr(node)? {
-            Expr::Instant(instant) => instant,
-            Expr::Length(length) => Instant::Plus(Box::new(Instant::Begin), length),
-        };
-        for name in instant.nodes().into_iter().filter(|name| template::names(name).is_empty()) {
-            self.check_node(&node.span, name);
-        }
-        self.check_names(&node.span, &instant.value_names());
-        Some(instant)
-    }
-
-    /// A duration.
-    pub fn length(&mut self, node: &Node) -> Option<Length> {
-        match self.expr(node)? {
-            Expr::Length(length) => Some(length),
-            Expr::Instant(instant) => {
-                self.reader.wrong(
-                    &node.span,
-                    format!("a duration belongs here; `{instant}` is an instant"),
-                    "write a duration such as 5s or checkPeriod + slack",
-                );
-                None
-            }
-        }
-    }
-
-    fn expr(&mut self, node: &Node) -> Option<Expr> {
-        let all: Vec<&str> = self.scope.all_names.iter().map(String::as_str).collect();
-        let expr = self.reader.expr(node, Some(&all))?;
-        if let Expr::Instant(instant) = &expr
-            && let Some(later) =
-                instant.step_names().into_iter().find(|name| !self.scope.names.contains(*name))
-        {
-            self.reader.wrong(
-                &node.span,
-                format!("`{later}` names this step or a later one"),
-                "refer to steps further up only",
-            );
-            return None;
-        }
-        Some(expr)
-    }
-
-    /// A condition in CEL about `roots`.
-    pub fn cel(&mut self, node: &Node, roots: &[&str]) -> Option<Cel> {
-        let text = self.reader.text(node)?;
-        match Cel::parse(&text, roots, self.scope.values.iter().map(String::as_str)) {
-            Ok(cel) => Some(cel),
-            Err(mistake) => {
-                let span = self.reader.inside(node, &text, &mistake.span);
-                self.reader.wrong(&span, mistake.message, mistake.remedy);
-                None
-            }
-        }
-    }
-
-    /// Notes names in `${…}` that nothing fills in.
-    pub fn check_names(&mut self, span: &Range<usize>, used: &[&str]) {
-        self.reader.check_names(span, used, &self.scope.values);
-    }
-
-    /// Whether the trial has a board of that name.
-    pub fn is_board(&self, name: &str) -> bool {
-        self.scope.boards.iter().any(|board| board == name)
-    }
-
-    /// Notes a board that the trial does not have.
-    pub fn check_board(&mut self, span: &Range<usize>, board: &str) {
-        if !self.is_board(board) && !self.scope.observe {
-            let remedy = match self.scope.boards.as_slice() {
-                [] => "ask for boards: spec.rig.boards".to_owned(),
-                boards => format!("its boards are {}; ask for more with spec.rig.boards", boards.join(", ")),
-            };
-            self.reader.wrong(span, format!("the scenario has no board `{board}`"), remedy);
-        }
-    }
-
-    /// Notes a node that is neither a board nor played.
-    fn check_node(&mut self, span: &Range<usize>, node: &str) {
-        if !self.is_board(node) && !self.scope.played.contains(node) && !self.scope.observe {
-            let known: Vec<&str> =
-                self.scope.boards.iter().chain(&self.scope.played).map(String::as_str).collect();
-            self.reader.wrong(
-                span,
-                format!("`{node}` is neither a board nor a played node"),
-                suggestion(node, &known),
-            );
-        }
-    }
-
-    /// The documents of a file that a step names. Mistakes in it are reported at the step.
-    pub fn documents(&mut self, node: &Node, name: &str) -> Option<Vec<Node>> {
-        let name = beside(self.base.as_deref(), name);
-        let source = match (self.files)(&name) {
-            Ok(source) => source,
-            Err(error) => {
-                self.reader.wrong(
-                    &node.span,
-                    format!("the file `{name}` cannot be read: {error}"),
-                    "paths are relative to the file they stand in",
-                );
-                return None;
-            }
-        };
-        let mut mistakes = Vec::new();
-        let documents = yaml::parse_documents(&source, &mut mistakes);
-        for mistake in mistakes {
-            let (line, column) = place(&source, mistake.span.start);
-            let message = format!("in {name}, line {line}, column {column}: {}", mistake.message);
-            self.reader.mistakes.push(Mistake { span: node.span.clone(), message, remedy: mistake.remedy });
-        }
-        if documents.is_empty() {
-            self.reader.wrong(&node.span, format!("the file `{name}` holds no object"), "write at least one");
-            return None;
-        }
-        // Places in another file mean nothing here: what is wrong with its objects is told at the step.
-        Some(documents.into_iter().map(|document| moved(document, &node.span)).collect())
-    }
-}
-
-/// The node with all of it at one place.
-fn moved(node: Node, span: &Range<usize>) -> Node {
-    let kind = match node.kind {
-        Kind::List(items) => Kind::List(items.into_iter().map(|item| moved(item, span)).collect()),
-        Kind::Map(entries) => Kind::Map(
-            entries
-                .into_iter()
-                .map(|entry| Entry {
-                    key: entry.key,
-                    key_span: span.clone(),
-                    value: moved(entry.value, span),
-                })
-                .collect(),
-        ),
-        plain @ (Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_)) => plain,
-    };
-    Node { span: span.clone(), kind }
 }
 
 /// The verb that a word is, or is nearly.
@@ -438,25 +336,39 @@ fn meant(word: &str) -> Option<Verb> {
     Verb::named(word).or_else(|| Verb::named(nearest(word, words)?))
 }
 
-/// Where a key that stands beside a verb may have been meant to stand.
-fn inner_key(verb: Verb, key: &str) -> Option<String> {
-    let crate::shape::FieldType::Shape(shape) = verb.value() else { return None };
-    shape.keys().contains(&key).then(|| {
-        format!("`{key}` belongs inside `{}`: indent it further, or move it into the braces", verb.name())
-    })
+/// What to do about a key that stands beside a verb.
+fn beside_verb(verb: Verb, key: &str) -> String {
+    if let crate::shape::FieldType::Shape(shape) = verb.value() {
+        let keys = shape.keys();
+        if keys.contains(&key) {
+            let verb = verb.name();
+            return format!("`{key}` belongs inside `{verb}`: indent it further, or move it into the braces");
+        }
+        if let Some((_, remedy)) = meant_key(shape.name, &keys, key) {
+            return format!("inside `{}` {remedy}", verb.name());
+        }
+        if let Some(near) = nearest(key, keys.into_iter().chain(["as"])) {
+            return format!("did you mean `{near}`?");
+        }
+    }
+    match (Verb::named(key), meant_step(key)) {
+        (None, Some(remedy)) => remedy.to_owned(),
+        (Some(_), _) | (None, None) => {
+            "a step is one verb, and `as` if one likes: leave it out, or make a step of it".to_owned()
+        }
+    }
 }
 
 /// Reads `parallel`: acts only.
 pub(crate) fn parallel(context: &mut Context<'_, '_>, node: &Node) -> Option<Vec<Step>> {
-    let items = context.reader.list(node);
-    if items.is_empty() {
-        context.reader.wrong(&node.span, "nothing to do in parallel", "write a list of acts");
-        return None;
-    }
+    let items = context.reader.some_list(node, "nothing to do in parallel", "write a list of acts")?;
     let steps: Vec<Option<Step>> = items
         .iter()
         .enumerate()
         .map(|(index, item)| {
+            if !context.goes_on() {
+                return None;
+            }
             let step = context.read_step(item, &format!("{}", index + 1))?;
             let verb = step.action.verb();
             if verb.class() != Class::Act || matches!(verb, Verb::Wait | Verb::Advance | Verb::Parallel) {

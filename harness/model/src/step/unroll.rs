@@ -6,12 +6,37 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::{Files, RawStep, Scope, Section};
+use super::names::Shows;
+use super::{Files, RELATIVE, RawStep, Scope, Section};
 use crate::fragment::{self, INCLUDE, Origin, beside};
-use crate::mistake::suggestion;
+use crate::mistake::{nearest, suggestion};
 use crate::reader::{Fields, Reader};
 use crate::verbs::{Class, FOR_EACH, REPEAT, Verb};
 use crate::yaml::{self, Kind, Node};
+
+/// Where a list of steps stands, and what is known there.
+pub(crate) struct Place<'p> {
+    /// The part of the scenario.
+    pub section: Section,
+    /// What stands in front of its steps' numbers: `4.2.`.
+    pub prefix: String,
+    /// The values of names that are put in before anything is read.
+    pub values: &'p BTreeMap<String, Value>,
+    /// The fragment that it stands in.
+    pub origin: Option<&'p Rc<Origin>>,
+}
+
+impl<'p> Place<'p> {
+    /// The scenario's or fragment's own list.
+    pub fn first(section: Section, values: &'p BTreeMap<String, Value>) -> Self {
+        Self { section, prefix: String::new(), values, origin: None }
+    }
+
+    /// A list inside of a step of this one.
+    fn inside<'q>(&'q self, prefix: String, values: &'q BTreeMap<String, Value>) -> Place<'q> {
+        Place { section: self.section, prefix, values, origin: self.origin }
+    }
+}
 
 /// Lists of steps laid out in one row: repeats are unrolled, fragments included, static values filled in.
 pub(crate) struct Unrolled<'f> {
@@ -20,108 +45,118 @@ pub(crate) struct Unrolled<'f> {
     files: &'f Files<'f>,
     /// Whether a fragment is looked at by itself: what is inside of those that it includes is not told.
     alone: bool,
+    /// How many items and rounds were gone through so far.
+    turns: usize,
+    /// Whether it was told that there are too many.
+    spent: bool,
 }
 
 impl<'f> Unrolled<'f> {
     /// An empty row.
     pub fn new(files: &'f Files<'f>, alone: bool) -> Self {
-        Self { steps: Vec::new(), files, alone }
+        Self { steps: Vec::new(), files, alone, turns: 0, spent: false }
     }
 
-    /// Lays out a list at the end of the row. `origin` is the fragment it stands in.
-    pub fn list(
-        &mut self,
-        reader: &mut Reader<'_>,
-        section: Section,
-        list: &Node,
-        prefix: &str,
-        values: &BTreeMap<String, Value>,
-        origin: Option<&Rc<Origin>>,
-    ) {
+    /// Lays out a list at the end of the row.
+    pub fn list(&mut self, reader: &mut Reader<'_>, list: &Node, place: &Place<'_>) {
         for (index, item) in reader.list(list).iter().enumerate() {
-            if self.steps.len() > MAX_STEPS {
-                reader.wrong(&list.span, format!("more than {MAX_STEPS} steps"), "repeat less often");
+            if self.is_spent(reader, list) {
                 return;
             }
-            let number = format!("{prefix}{}", index + 1);
+            let number = format!("{}{}", place.prefix, index + 1);
             let Some((verb, body)) = structure(reader, item) else {
-                let node = item.with_values(values);
-                self.steps.push(RawStep { section, number, node, origin: origin.cloned() });
+                let node = item.with_values(place.values);
+                self.steps.push(RawStep {
+                    section: place.section,
+                    number,
+                    node,
+                    origin: place.origin.cloned(),
+                });
                 continue;
             };
             if std::ptr::eq(body, item) {
                 continue;
             }
             if verb == Verb::Repeat {
-                self.repeat(reader, section, body, &number, values, origin);
+                self.repeat(reader, body, &number, place);
             } else if verb == Verb::ForEach {
-                self.for_each(reader, section, body, &number, values, origin);
+                self.for_each(reader, body, &number, place);
             } else {
-                self.include(reader, section, body, &number, values, origin);
+                self.include(reader, body, &number, place);
             }
         }
     }
 
-    fn repeat(
-        &mut self,
-        reader: &mut Reader<'_>,
-        section: Section,
-        body: &Node,
-        number: &str,
-        values: &BTreeMap<String, Value>,
-        origin: Option<&Rc<Origin>>,
-    ) {
+    /// Whether there are more steps already than a plan may have: told once, of all the lists around.
+    fn is_spent(&mut self, reader: &mut Reader<'_>, list: &Node) -> bool {
+        self.turns += 1;
+        let spent = self.steps.len() > MAX_STEPS || self.turns > MAX_TURNS;
+        if spent && !std::mem::replace(&mut self.spent, true) {
+            let begin = list.span.start..list.span.start;
+            reader.wrong(&begin, format!("more than {MAX_STEPS} steps"), "repeat less often");
+        }
+        spent
+    }
+
+    /// The list of steps of a structure, which holds one at least.
+    fn steps<'n>(reader: &mut Reader<'_>, fields: &Fields<'n>) -> Option<&'n Node> {
+        let steps = fields.get("steps")?;
+        if matches!(&steps.kind, Kind::List(items) if items.is_empty()) {
+            reader.wrong(&steps.span, "no steps", "add at least one, or leave out what holds them");
+        }
+        Some(steps)
+    }
+
+    fn repeat(&mut self, reader: &mut Reader<'_>, body: &Node, number: &str, place: &Place<'_>) {
         let Some(fields) = reader.open(body, &REPEAT) else { return };
         let times = fields
             .get("times")
-            .map(|node| node.with_values(values))
+            .map(|node| node.with_values(place.values))
             .and_then(|node| reader.whole(&node, 1..=1000));
-        let Some(steps) = fields.get("steps") else { return };
+        let Some(steps) = Self::steps(reader, &fields) else { return };
         // A number that is wrong was told; the steps are read once all the same.
         for round in 1..=times.unwrap_or(1) {
-            let mut values = values.clone();
+            if self.is_spent(reader, body) {
+                return;
+            }
+            let mut values = place.values.clone();
             values.insert("round".to_owned(), json!(round));
-            self.list(reader, section, steps, &format!("{number}.{round}."), &values, origin);
+            self.list(reader, steps, &place.inside(format!("{number}.{round}."), &values));
         }
     }
 
-    fn for_each(
-        &mut self,
-        reader: &mut Reader<'_>,
-        section: Section,
-        body: &Node,
-        number: &str,
-        values: &BTreeMap<String, Value>,
-        origin: Option<&Rc<Origin>>,
-    ) {
+    fn for_each(&mut self, reader: &mut Reader<'_>, body: &Node, number: &str, place: &Place<'_>) {
         let Some(fields) = reader.open(body, &FOR_EACH) else { return };
         let (Some(name), Some(items), Some(steps)) =
-            (fields.get("name"), fields.get("in"), fields.get("steps"))
+            (fields.get("name"), fields.get("in"), Self::steps(reader, &fields))
         else {
             return;
         };
         let Some(name) = reader.text(name) else { return };
-        let items = items.with_values(values);
+        let items = items.with_values(place.values);
+        if matches!(&items.kind, Kind::List(items) if items.is_empty()) {
+            reader.wrong(
+                &items.span,
+                "there is no value, so its steps are never taken",
+                "write [first, second]",
+            );
+        }
         for (turn, value) in reader.list(&items).iter().enumerate() {
-            let mut values = values.clone();
+            let mut values = place.values.clone();
             values.insert(name.clone(), value.to_value());
-            self.list(reader, section, steps, &format!("{number}.{}.", turn + 1), &values, origin);
+            self.list(reader, steps, &place.inside(format!("{number}.{}.", turn + 1), &values));
         }
     }
 
-    fn include(
-        &mut self,
-        reader: &mut Reader<'_>,
-        section: Section,
-        body: &Node,
-        number: &str,
-        values: &BTreeMap<String, Value>,
-        origin: Option<&Rc<Origin>>,
-    ) {
-        let body = body.with_values(values);
+    fn include(&mut self, reader: &mut Reader<'_>, body: &Node, number: &str, place: &Place<'_>) {
+        let origin = place.origin;
+        let body = body.with_values(place.values);
         let Some(fields) = reader.open(&body, &INCLUDE) else { return };
         let Some(node) = fields.get("file") else { return };
         let Some(name) = reader.text(node) else { return };
+        if !reader.is_beside(node, &name) {
+            return;
+        }
         let file = beside(origin.map(|origin| origin.file.as_str()), &name);
         let chain = origin.map_or_else(Vec::new, |origin| origin.chain());
         if chain.contains(&file.as_str()) {
@@ -134,10 +169,14 @@ impl<'f> Unrolled<'f> {
             Ok(source) => source,
             Err(error) => {
                 let message = format!("the file `{file}` cannot be read: {error}");
-                reader.wrong(&node.span, message, "paths are relative to the file they stand in");
+                reader.wrong(&node.span, message, RELATIVE);
                 return;
             }
         };
+        if self.alone && origin.is_none() && source == reader.source() {
+            reader.wrong(&node.span, format!("`{file}` includes itself"), "leave it out");
+            return;
+        }
         let at = node.span.clone();
         let mut origin = Origin { file, source, at, parent: origin.map(Rc::clone), muted: false };
         let source = origin.source.clone();
@@ -155,7 +194,13 @@ impl<'f> Unrolled<'f> {
         origin.muted = self.alone || reader.mistakes.len() > told;
         let origin = Rc::new(origin);
         let before = inner.mistakes.len();
-        self.list(&mut inner, section, opened.steps, &format!("{number}."), &given, Some(&origin));
+        let inside = Place {
+            section: place.section,
+            prefix: format!("{number}."),
+            values: &given,
+            origin: Some(&origin),
+        };
+        self.list(&mut inner, opened.steps, &inside);
         if origin.muted {
             inner.mistakes.truncate(before);
         }
@@ -173,10 +218,16 @@ fn arguments(
 ) -> BTreeMap<String, Value> {
     let mut given: BTreeMap<String, Value> = BTreeMap::new();
     let known: Vec<&str> = parameters.keys().map(String::as_str).collect();
-    for entry in fields.get("with").map_or(&[][..], |node| reader.map(node)) {
+    let with = fields.get("with").map_or(&[][..], |node| reader.map(node));
+    let missing = |name: &&str| !with.iter().any(|entry| entry.key == **name);
+    for entry in with {
         if known.contains(&entry.key.as_str()) {
             given.insert(entry.key.clone(), entry.value.to_value());
         } else {
+            // What is misspelt is told, and read as if it were right.
+            if let Some(meant) = nearest(&entry.key, known.iter().copied().filter(missing)) {
+                given.insert(meant.to_owned(), entry.value.to_value());
+            }
             let message = format!("{file} has no parameter `{}`", entry.key);
             reader.wrong(&entry.key_span, message, suggestion(&entry.key, &known));
         }
@@ -229,6 +280,8 @@ fn structure<'n>(reader: &mut Reader<'_>, item: &'n Node) -> Option<(Verb, &'n N
 
 /// How many steps a plan may have when it is unrolled.
 const MAX_STEPS: usize = 20_000;
+/// The same with the lists that hold no steps, or hold others.
+const MAX_TURNS: usize = 3 * MAX_STEPS;
 
 /// Collects what later steps may refer to: names, captures and played nodes.
 pub(crate) fn survey(row: &[RawStep], scope: &mut Scope) {
@@ -238,12 +291,20 @@ pub(crate) fn survey(row: &[RawStep], scope: &mut Scope) {
 }
 
 fn survey_step(node: &Node, scope: &mut Scope) {
-    if let Some(name) = node.get("as").and_then(Node::as_text) {
-        scope.all_names.insert(name.to_owned());
-    }
     let Kind::Map(entries) = &node.kind else { return };
-    let played = entries.iter().filter(|entry| super::meant(&entry.key) == Some(Verb::Node));
-    for name in played.filter_map(|entry| entry.value.get("name").and_then(Node::as_text)) {
+    let verbs = entries.iter().filter_map(|entry| Some((super::meant(&entry.key)?, &entry.value)));
+    let verbs: Vec<(Verb, &Node)> = verbs.collect();
+    let shows = match verbs.as_slice() {
+        [(verb, value)] => Shows::of(*verb, value),
+        _ => Shows::Body,
+    };
+    for name in super::names::given(node) {
+        scope.all_names.insert(name.to_owned());
+        let known = scope.shows.entry(name.to_owned()).or_insert(shows);
+        *known = shows.max(*known);
+    }
+    let played = verbs.iter().filter(|(verb, _)| *verb == Verb::Node);
+    for name in played.filter_map(|(_, value)| value.get("name").and_then(Node::as_text)) {
         scope.played.insert(name.to_owned());
     }
     if let Some(Kind::List(acts)) = node.get("parallel").map(|node| &node.kind) {

@@ -8,5 +8,7 @@ mod parse;
 mod scalar;
 mod tree;
 
+pub(crate) use scalar::plain;
+
 pub use parse::{parse_documents, parse_one};
 pub use tree::{Entry, Kind, Node};

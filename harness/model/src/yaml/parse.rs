@@ -1,24 +1,37 @@
-//! From the parser's events to trees. Recursion is bounded by the parser's own limit on nesting.
+//! From the parser's events to trees. Recursion is bounded: deeper nesting is a mistake, and so are anchors, but what they
+//! stand for is read even so, so that one mistake is told once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::scalar;
 use super::tree::{Entry, Kind, Node};
-use crate::mistake::Mistake;
+use crate::mistake::{ANCHORS, Mistake};
 
 /// Sources longer than this are refused unread.
 const MAX_BYTES: usize = 4 << 20;
 /// Deeper nesting than this is refused.
 const MAX_DEPTH: usize = 100;
+/// How many nodes aliases may stand for, all together.
+const MAX_COPIED: usize = 100_000;
+
+/// Signs that look like a blank and are none to YAML.
+const NO_BLANKS: [char; 4] = ['\u{a0}', '\u{2007}', '\u{202f}', '\u{3000}'];
+const NO_BLANK: &str = "a sign on this line looks like a blank and is none (U+00A0 or its like, as web pages have it): write a blank";
+const WRITTEN_OUT: &str = "write each value out; for repeated steps use forEach, a table or a fragment";
+const TOO_DEEP: &str =
+    "write it flatter: nothing in these files needs that much; look for brackets that are not closed";
 
 /// Reads a source that holds one document. Returns as much of the tree as could be read.
 pub fn parse_one(source: &str, mistakes: &mut Vec<Mistake>) -> Option<Node> {
     let mut documents = parse_documents(source, mistakes).into_iter();
     let first = documents.next();
     if first.is_none() && mistakes.is_empty() {
-        mistakes.push(Mistake::new(0..0, "the file is empty").remedy("write a document"));
+        mistakes.push(Mistake::new(0..0, "the file is empty").remedy(
+            "begin with apiVersion: rigor.dev/v1alpha1, kind, metadata and spec; `rigor new` writes a scenario to begin with",
+        ));
     }
     if let Some(second) = documents.next() {
         mistakes.push(
@@ -29,16 +42,27 @@ pub fn parse_one(source: &str, mistakes: &mut Vec<Mistake>) -> Option<Node> {
     first
 }
 
-/// Reads all documents of a source. Empty documents are left out.
+/// Reads all documents of a source. Empty documents are left out. A source that is no YAML yields none, and this one mistake.
 pub fn parse_documents(source: &str, mistakes: &mut Vec<Mistake>) -> Vec<Node> {
     if source.len() > MAX_BYTES {
-        mistakes.push(Mistake::new(0..0, format!("the file is longer than {} MiB", MAX_BYTES >> 20)));
+        let message = format!("the file is longer than {} MiB", MAX_BYTES >> 20);
+        mistakes.push(Mistake::new(0..0, message).remedy("make several files of it"));
         return Vec::new();
     }
     // Whether comments are events depends on what else is built with the parser, unless it is said here.
     let options = granit_parser::options! { emit_comments: false };
     let events = Parser::new_from_str_with_options(source, options);
-    let mut reader = Reader { events, source, mistakes, depth: 0 };
+    let before = mistakes.len();
+    let mut reader = Reader {
+        events,
+        source,
+        mistakes,
+        depth: 0,
+        broken: false,
+        decorated: false,
+        anchors: BTreeMap::new(),
+        copied: 0,
+    };
     let mut documents = Vec::new();
     while let Some((event, span)) = reader.next() {
         match event {
@@ -50,6 +74,13 @@ pub fn parse_documents(source: &str, mistakes: &mut Vec<Mistake>) -> Vec<Node> {
             },
         }
     }
+    if reader.broken {
+        // What stands in front of it may mean something else once it is mended.
+        let told = mistakes.pop();
+        mistakes.truncate(before);
+        mistakes.extend(told);
+        return Vec::new();
+    }
     documents
 }
 
@@ -58,6 +89,13 @@ struct Reader<'a> {
     source: &'a str,
     mistakes: &'a mut Vec<Mistake>,
     depth: usize,
+    /// Whether the source is no YAML.
+    broken: bool,
+    /// Whether an anchor or alias was told.
+    decorated: bool,
+    anchors: BTreeMap<usize, Node>,
+    /// How many nodes aliases stood for so far.
+    copied: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -67,52 +105,88 @@ impl<'a> Reader<'a> {
             Ok(next) => Some(next),
             Err(error) => {
                 let at = self.byte(error.marker().index());
-                self.mistakes.push(
-                    Mistake::new(at..at, format!("this is no YAML: {}", error.info()))
-                        .remedy("look at indentation, quotes and brackets on this line and the one before"),
-                );
+                let told = error.info();
+                if told.contains("recursion limit") {
+                    self.broke(at..at, format!("nested deeper than {MAX_DEPTH} levels"), TOO_DEEP);
+                } else if told.contains("unknown anchor") {
+                    self.broke(at..at, ANCHORS.to_owned(), WRITTEN_OUT);
+                } else {
+                    // A text that goes on in the next line is told where it begins, not where the tab stands.
+                    let tab = self.source[at..].find('\t').filter(|_| told.contains("found a tab"));
+                    let at = tab.map_or(at, |tab| at + tab);
+                    let begin = self.source[..at].rfind('\n').map_or(0, |newline| newline + 1);
+                    let line = self.source[begin..].lines().next().unwrap_or_default();
+                    let remedy = if told.contains("tab") && line.contains('\t') {
+                        "write blanks in place of the tab"
+                    } else if line.contains(NO_BLANKS) {
+                        NO_BLANK
+                    } else if told.contains("mapping values are not allowed") {
+                        "a text with a colon and a blank in it needs quotes; else look at indentation on this line and the one before"
+                    } else if line.contains("${") && !line.contains("\"${") && !line.contains("'${") {
+                        "inside {…} and […] a value with `${…}` needs quotes: \"${name}\""
+                    } else {
+                        "look at indentation, quotes and brackets on this line and the one before"
+                    };
+                    self.broke(at..at, format!("this is no YAML: {told}"), remedy);
+                }
                 None
             }
         }
     }
 
+    /// Notes why the source cannot be read any further.
+    fn broke(&mut self, span: Range<usize>, message: String, remedy: &str) {
+        self.broken = true;
+        self.mistakes.push(Mistake::new(span, message).remedy(remedy));
+    }
+
     fn node(&mut self, event: Event<'a>, span: Span) -> Option<Node> {
         let range = self.range(&span);
-        match event {
+        let (node, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_decoration(anchor, tag.is_some(), &range);
                 let kind = match style {
+                    ScalarStyle::Plain if tag.is_some() => Kind::Text(text.into_owned()),
                     ScalarStyle::Plain => scalar::bare(&text, &range, self.mistakes),
                     ScalarStyle::SingleQuoted
                     | ScalarStyle::DoubleQuoted
                     | ScalarStyle::Literal
                     | ScalarStyle::Folded => Kind::Text(text.into_owned()),
                 };
-                Some(Node { span: range, kind })
+                (Node { span: range, kind }, anchor)
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.refuse_decoration(anchor, tag.is_some(), &range);
-                self.nested(|reader| reader.list(range))
+                (self.nested(range.clone(), |reader| reader.list(range))?, anchor)
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.refuse_decoration(anchor, tag.is_some(), &range);
-                self.nested(|reader| reader.map(range))
+                (self.nested(range.clone(), |reader| reader.map(range))?, anchor)
             }
-            Event::Alias(_) => {
-                self.mistakes.push(
-                    Mistake::new(range.clone(), "aliases are not used in these files")
-                        .remedy("write the value out; for repeated steps use forEach or a table"),
-                );
-                Some(Node { span: range, kind: Kind::Null })
+            Event::Alias(anchor) => {
+                self.refuse_anchors(&range);
+                return self.copy(anchor);
             }
-            _ => None,
+            _ => return None,
+        };
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
         }
+        Some(node)
     }
 
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<Node>) -> Option<Node> {
+    /// What an alias stands for; nothing where that would be too much, or stands inside of itself.
+    fn copy(&mut self, anchor: usize) -> Option<Node> {
+        let node = self.anchors.get(&anchor)?;
+        let (nodes, depth) = extent(node);
+        self.copied += nodes;
+        (self.copied <= MAX_COPIED && self.depth + depth <= MAX_DEPTH).then(|| node.clone())
+    }
+
+    fn nested(&mut self, begin: Range<usize>, read: impl FnOnce(&mut Self) -> Option<Node>) -> Option<Node> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            self.mistakes.push(Mistake::new(0..0, format!("nested deeper than {MAX_DEPTH} levels")));
+            self.broke(begin, format!("nested deeper than {MAX_DEPTH} levels"), TOO_DEEP);
             return None;
         }
         let node = read(self);
@@ -135,12 +209,14 @@ impl<'a> Reader<'a> {
 
     fn map(&mut self, start: Range<usize>) -> Option<Node> {
         let mut entries: Vec<Entry> = Vec::new();
+        let (mut names, mut merged) = (BTreeSet::new(), Vec::new());
         loop {
             let (event, span) = self.next()?;
             if matches!(event, Event::MappingEnd) {
                 let end = self.range(&span).end;
                 let last =
                     entries.last().map_or(start.end, |entry| entry.value.span.end.max(entry.key_span.end));
+                entries.extend(merged.into_iter().filter(|entry: &Entry| names.insert(entry.key.clone())));
                 return Some(Node { span: start.start..self.closing(last, end), kind: Kind::Map(entries) });
             }
             let key = self.node(event, span)?;
@@ -163,17 +239,23 @@ impl<'a> Reader<'a> {
                     text
                 }
                 Kind::List(_) | Kind::Map(_) => {
-                    self.mistakes.push(
-                        Mistake::new(
-                            key.span.clone(),
-                            format!("a key must be a text, not {}", key.describe()),
-                        )
-                        .remedy("a value that begins with `${`, `{` or `[` needs quotes"),
-                    );
-                    continue;
+                    let told = format!("a key must be a text, not {}", key.describe());
+                    let written = self.source.get(key.span.clone()).unwrap_or_default();
+                    let name = written.trim_matches(['{', '}', ' ', '.', '$']);
+                    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
+                    let remedy = if self.source[..key.span.start].ends_with('{') && is_name {
+                        format!("a value that is put in stands in quotes: \"${{{name}}}\"")
+                    } else {
+                        "a value that begins with `${`, `{` or `[` needs quotes".to_owned()
+                    };
+                    self.broke(key.span, told, &remedy);
+                    return None;
                 }
             };
-            if entries.iter().any(|entry| entry.key == name) {
+            if name == "<<" {
+                self.refuse_anchors(&key.span);
+                merged.extend(entries_of(value));
+            } else if !names.insert(name.clone()) {
                 self.mistakes.push(
                     Mistake::new(key.span, format!("the key `{name}` stands here twice"))
                         .remedy("keep one of the two"),
@@ -186,16 +268,20 @@ impl<'a> Reader<'a> {
 
     fn refuse_decoration(&mut self, anchor: usize, tagged: bool, range: &Range<usize>) {
         if anchor != 0 {
-            self.mistakes.push(
-                Mistake::new(range.clone(), "anchors are not used in these files")
-                    .remedy("write the value out; for repeated steps use forEach or a table"),
-            );
+            self.refuse_anchors(range);
         }
         if tagged {
             self.mistakes.push(
                 Mistake::new(range.clone(), "tags are not used in these files")
                     .remedy("leave out the word with the exclamation mark; quotes make a text"),
             );
+        }
+    }
+
+    /// Tells of the first anchor, alias or merge of a file.
+    fn refuse_anchors(&mut self, range: &Range<usize>) {
+        if !std::mem::replace(&mut self.decorated, true) {
+            self.mistakes.push(Mistake::new(range.clone(), ANCHORS).remedy(WRITTEN_OUT));
         }
     }
 
@@ -216,5 +302,25 @@ impl<'a> Reader<'a> {
     /// The byte offset of a character offset.
     fn byte(&self, character: usize) -> usize {
         self.source.char_indices().nth(character).map_or(self.source.len(), |(at, _)| at)
+    }
+}
+
+/// How many nodes there are in a tree, and how deep it is.
+fn extent(node: &Node) -> (usize, usize) {
+    let inner: Vec<(usize, usize)> = match &node.kind {
+        Kind::List(items) => items.iter().map(extent).collect(),
+        Kind::Map(entries) => entries.iter().map(|entry| extent(&entry.value)).collect(),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => return (1, 0),
+    };
+    let deepest = inner.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
+    (1 + inner.iter().map(|(nodes, _)| nodes).sum::<usize>(), 1 + deepest)
+}
+
+/// The entries that a merge brings: those of a mapping, or of each mapping in a list.
+fn entries_of(node: Node) -> Vec<Entry> {
+    match node.kind {
+        Kind::Map(entries) => entries,
+        Kind::List(items) => items.into_iter().flat_map(entries_of).collect(),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => Vec::new(),
     }
 }

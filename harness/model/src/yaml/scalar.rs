@@ -29,9 +29,13 @@ pub(super) fn bare(text: &str, span: &Range<usize>, mistakes: &mut Vec<Mistake>)
         return Kind::Number(number);
     }
     if is_odd_number(text) {
+        let number = plain(text).unwrap_or_else(|| "a plain decimal number".to_owned());
         mistakes.push(
-            Mistake::new(span.clone(), format!("`{text}` is a number that readers of YAML disagree about"))
-                .remedy(format!("write a plain decimal number, or \"{text}\" for the text")),
+            Mistake::new(
+                span.clone(),
+                format!("{TRAP}{text}` is not the same number to all readers of YAML"),
+            )
+            .remedy(format!("write {number}, or \"{text}\" for the text")),
         );
     }
     Kind::Text(text.to_owned())
@@ -69,6 +73,26 @@ fn is_odd_number(text: &str) -> bool {
     numeric(mantissa) && !exponent.is_empty() && exponent.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// An odd number as it was most likely meant, written as a plain decimal.
+pub(crate) fn plain(text: &str) -> Option<String> {
+    if is_plain_decimal(text) || !is_odd_number(text) {
+        return None;
+    }
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let digits = unsigned.to_ascii_lowercase().replace('_', "");
+    let radix = |prefix: &str, radix| {
+        digits.strip_prefix(prefix).and_then(|digits| u64::from_str_radix(digits, radix).ok())
+    };
+    let number = match radix("0x", 16).or_else(|| radix("0o", 8)) {
+        Some(number) => number.to_string(),
+        None => format!("0{digits}").parse::<f64>().ok().filter(|number| number.is_finite())?.to_string(),
+    };
+    Some(format!("{sign}{number}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +112,25 @@ mod tests {
         check("12.5", Kind::Number(serde_json::Number::from_f64(12.5).expect("finite")), 0);
         for text in ["a", "1.2.3.4", "10s", "16Ki", "v1", "2026-01-01T00:00:00Z", "-", "e5", "0xzz", "1e"] {
             check(text, Kind::Text(text.to_owned()), 0);
+        }
+    }
+
+    #[test]
+    fn odd_numbers_are_told_plainly() {
+        for (text, expected) in [
+            ("010", "10"),
+            ("0x1F", "31"),
+            ("0o17", "15"),
+            ("1_000", "1000"),
+            (".5", "0.5"),
+            ("-1.", "-1"),
+            ("+1", "1"),
+            ("1e3", "1000"),
+        ] {
+            assert_eq!(plain(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in [".inf", "1e999", "7", "x"] {
+            assert_eq!(plain(text), None, "{text}");
         }
     }
 

@@ -49,7 +49,7 @@ impl Node {
             Kind::Null => "nothing".to_owned(),
             Kind::Bool(value) => format!("the boolean {value}"),
             Kind::Number(value) => format!("the number {value}"),
-            Kind::Text(text) => format!("the text `{text}`"),
+            Kind::Text(text) => format!("the text `{}`", abridged(text)),
             Kind::List(_) => "a list".to_owned(),
             Kind::Map(_) => "a mapping".to_owned(),
         }
@@ -133,4 +133,14 @@ impl Node {
         };
         Node { span: span.clone(), kind }
     }
+}
+
+/// The begin of a text, on one line.
+fn abridged(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let line = text.trim_end().lines().next().unwrap_or_default();
+    if line.chars().count() <= LONGEST && line.len() == text.trim_end().len() {
+        return line.to_owned();
+    }
+    line.chars().take(LONGEST).chain(['…']).collect()
 }

@@ -48,6 +48,15 @@ impl Import {
                 self.file.display()
             ))
         })?;
+        if let (Ok(file), Ok(out)) = (self.file.canonicalize(), self.out.canonicalize())
+            && file == out
+        {
+            return Err(Trouble::Input(miette::miette!(
+                help = "name another file with --out",
+                "{} is the recording itself, which would be lost",
+                self.out.display()
+            )));
+        }
         write(&self.out, &history).map_err(|error| {
             Trouble::Input(miette::miette!(
                 help = "name a file that can be written with --out",

@@ -5,6 +5,7 @@ use super::trace::{history_file, title};
 use super::{Trouble, Where, say};
 use crate::exit::Exit;
 use crate::suite::{ScenarioFile, Suites};
+use crate::terminal::many;
 use clap::{Args, ValueEnum};
 use rigor_model::{Outcome, Scenario};
 use rigor_trace::jsonl::trial_of;
@@ -21,8 +22,8 @@ pub(super) struct Judge {
     /// The history: a report's folder, a trial's evidence, or an events.jsonl, which may hold many trials.
     #[arg(long, value_name = "DIR|FILE")]
     history: PathBuf,
-    /// A scenario file, or the name of a trial: `area/scenario` or `area/scenario/case`; if left out, every trial of the
-    /// history whose scenario is among the suites.
+    /// A scenario file, an area, a folder, or the name of a trial: `area/scenario` or `area/scenario/case`; if left out,
+    /// every trial of the history whose scenario is among the suites.
     scenario: Option<String>,
     /// How verdicts are told: for people, or one JSON object a trial and line.
     #[arg(long, value_enum, default_value = "text")]
@@ -51,15 +52,16 @@ impl Judge {
                 if case.is_some() && case != scenario.case {
                     continue;
                 }
-                let Some(history) = matching(&scenario, &histories) else { continue };
-                let name = file.trial(scenario.case.as_deref());
-                fits(&name, &scenario, history)?;
-                let verdict = judge(&scenario, history);
-                match self.format {
-                    Format::Text => say(&told(&name, &scenario, &verdict)),
-                    Format::Json => say(&object(&name, &scenario, &verdict).to_string()),
+                for history in matching(&scenario, &histories) {
+                    let name = file.trial(scenario.case.as_deref());
+                    fits(&name, &scenario, history)?;
+                    let verdict = judge(&scenario, history);
+                    match self.format {
+                        Format::Text => say(&told(&name, &scenario, &verdict)),
+                        Format::Json => say(&object(&name, &scenario, &verdict).to_string()),
+                    }
+                    outcomes.push(verdict.outcome);
                 }
-                outcomes.push(verdict.outcome);
             }
         }
         if outcomes.is_empty() {
@@ -73,6 +75,9 @@ impl Judge {
                 path.display(),
                 self.scenario.as_deref().unwrap_or("any scenario of the suites")
             )));
+        }
+        if self.format == Format::Text && outcomes.len() > 1 {
+            say(&counted(&outcomes));
         }
         Ok(Exit::of(&outcomes))
     }
@@ -96,13 +101,11 @@ impl Judge {
         if Path::new(asked).is_file() {
             return Ok(vec![(ScenarioFile::at(Path::new(asked)), None)]);
         }
-        let found = suites.find(asked).ok_or_else(|| {
-            Trouble::Input(miette::miette!(
-                help = "rigor list shows the names; a file is named by its path",
-                "there is no scenario {asked}"
-            ))
-        })?;
-        Ok(vec![found])
+        if let Some(found) = suites.find(asked) {
+            return Ok(vec![found]);
+        }
+        let files = suites.chosen(std::slice::from_ref(asked))?;
+        Ok(files.into_iter().map(|file| (file, None)).collect())
     }
 }
 
@@ -120,6 +123,15 @@ fn fits(name: &str, scenario: &Scenario, history: &History) -> Result<(), Troubl
         help = "judge with the file as it was when the history was recorded, or run the scenario again",
         "the history of {name} has {began} steps, and the scenario has {planned}: it was recorded with another version of it"
     )))
+}
+
+/// How many trials came out how.
+fn counted(outcomes: &[Outcome]) -> String {
+    let count = |outcome: &Outcome| outcomes.iter().filter(|other| *other == outcome).count();
+    let counts = Outcome::ALL.iter().filter(|outcome| count(outcome) > 0);
+    let counts: Vec<String> =
+        counts.map(|outcome| format!("{} {}", count(outcome), outcome.name())).collect();
+    format!("{}: {}", many(outcomes.len(), "trial"), counts.join(", "))
 }
 
 /// A verdict for programs.
@@ -143,16 +155,19 @@ fn object(name: &str, scenario: &Scenario, verdict: &ScenarioVerdict) -> Value {
     json!({"trial": name, "outcome": verdict.outcome.name(), "message": verdict.message, "steps": steps})
 }
 
-/// The history of this scenario; a scenario that only observes is judged over the one history there is.
-fn matching<'a>(scenario: &Scenario, histories: &'a [History]) -> Option<&'a History> {
+/// The history of this scenario; an observed scenario is judged over each history that is no trial of anything.
+fn matching<'a>(scenario: &Scenario, histories: &'a [History]) -> Vec<&'a History> {
     let named = histories.iter().find(|history| {
         trial_of(history)
             .is_some_and(|(name, case, _)| name == scenario.name && case == scenario.case.as_deref())
     });
-    match (named, histories) {
-        (None, [only]) if scenario.observe => Some(only),
-        (named, _) => named,
-    }
+    let recorded = |history: &&History| scenario.observe && !is_staged(history);
+    named.map_or_else(|| histories.iter().filter(recorded).collect(), |named| vec![named])
+}
+
+/// Whether a history is that of a trial: it tells where the scenario stood.
+fn is_staged(history: &History) -> bool {
+    history.records().iter().any(|record| matches!(record.fact, Fact::Step { .. }))
 }
 
 fn told(name: &str, scenario: &Scenario, verdict: &ScenarioVerdict) -> String {

@@ -2,8 +2,9 @@
 
 use super::{Trouble, Where, say, tell};
 use crate::exit::Exit;
-use crate::lint::{Files, Found, Severity, lint};
-use crate::suite::{FragmentFile, Suites};
+use crate::lint::{Chosen, Found, Severity, lint};
+use crate::suite::{FragmentFile, SuiteError, Suites};
+use crate::terminal::many;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -41,8 +42,15 @@ impl Lint {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        let files = chosen(&self.what, &self.place)?;
-        let found = lint(&files, &suites, &catalogue, &self.place.rigs())?;
+        let files = match chosen(&self.what, &self.place) {
+            Ok(files) => files,
+            Err(error) if self.format == Format::Full => return Err(error.into()),
+            Err(error) => {
+                told(&error.into(), self.format);
+                return Ok(Exit::BadInput);
+            }
+        };
+        let found = lint(&files, &suites, &catalogue, &self.place.rigs());
         let count =
             |severity| found.iter().filter(|one| one.severity == severity).flat_map(Found::findings).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
@@ -69,12 +77,7 @@ fn told(found: &Found, format: Format) {
         Severity::Warning => "warning",
     };
     match format {
-        Format::Full => {
-            if found.severity == Severity::Warning {
-                eprintln!("Warning, nothing that keeps it from running:");
-            }
-            eprintln!("{:?}", miette::Report::from(found.mistakes.clone()));
-        }
+        Format::Full => eprintln!("{:?}", miette::Report::from(found.mistakes.clone())),
         Format::Short => {
             for one in found.findings() {
                 let remedy = one.remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
@@ -89,22 +92,18 @@ fn told(found: &Found, format: Format) {
     }
 }
 
-fn many(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The files that a person means; all scenarios and rigs without a name.
-fn chosen(what: &[String], place: &Where) -> Result<Files, Trouble> {
+fn chosen(what: &[String], place: &Where) -> Result<Chosen, SuiteError> {
     let suites = Suites::new(place.suites());
     if what.is_empty() {
-        return Ok(Files {
+        return Ok(Chosen {
             scenarios: suites.files()?,
             fragments: suites.fragments()?,
             rigs: rig_files(&place.rigs()),
             limitations: Vec::new(),
         });
     }
-    let (mut files, mut names) = (Files::default(), Vec::new());
+    let (mut files, mut names) = (Chosen::default(), Vec::new());
     for name in what {
         if is_of_kind(name, "Rig") {
             files.rigs.push(name.into());

@@ -34,7 +34,7 @@ impl List {
         let filter = filter_of(self.filter.as_deref(), &catalogue)?;
         let (mut count, mut skipped, mut broken) = (0, 0, 0);
         for file in suites.chosen(&self.what)? {
-            for planned in plan(&file, &catalogue, &rig, self.profile.into(), &filter) {
+            for planned in plan(&file, &catalogue, &rig, &[self.profile.into()], &filter) {
                 count += 1;
                 match (&planned.scenario, &planned.skip) {
                     (Err(_), _) => {

@@ -1,8 +1,11 @@
 //! The command line: reads flags, calls the library, says what came of it, ends with the right code.
 
 mod clean;
+mod coverage;
+mod explain;
 mod files;
 mod fmt;
+mod gate;
 mod judge;
 mod lint;
 mod list;
@@ -18,7 +21,6 @@ use crate::filter::Filter;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rigor_model::Profile;
 use rigor_model::catalogue::Catalogue;
-use rigor_model::mistake::nearest;
 use rigor_rigs::Infra;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -54,6 +56,12 @@ enum Command {
     Schema(schema::Schema),
     /// Show a run's history as a timeline.
     Trace(trace::Trace),
+    /// Show what shows each requirement: scenarios, rigs, tests, mutants; and what is missing.
+    Coverage(coverage::CoverageCommand),
+    /// Tell all that is known of a requirement.
+    Explain(explain::Explain),
+    /// Say whether a report is good enough: for a change, for a profile, for a release.
+    Gate(gate::GateCommand),
     /// Take away what killed runs left on a cluster that was there already.
     Clean(clean::Clean),
     /// Turn a history that was recorded elsewhere into ours.
@@ -157,20 +165,8 @@ impl From<Infra> for Trouble {
 
 /// Reads `--filter`; a requirement that the catalogue does not have is a mistake, not a filter that matches nothing.
 fn filter_of(expression: Option<&str>, catalogue: &Catalogue) -> Result<Filter, Trouble> {
-    let filter = expression.map_or(Ok(Filter::All), Filter::parse).map_err(Trouble::input)?;
-    let is_known = |wanted: &str| {
-        catalogue.iter().any(|row| {
-            row.id.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        })
-    };
-    let unknown = filter.requirements().into_iter().find(|wanted| !is_known(wanted)).map(str::to_owned);
-    let Some(unknown) = unknown else { return Ok(filter) };
-    let ids: Vec<&str> = catalogue.iter().map(|row| row.id.as_str()).collect();
-    let help = match nearest(&unknown, ids) {
-        Some(near) => format!("did you mean {near}?"),
-        None => "ids, or their beginning as in req:NODE, stand in suites/requirements.yaml".to_owned(),
-    };
-    Err(Trouble::Input(miette::miette!(help = help, "filter: no requirement is called {unknown}")))
+    let filter = expression.map_or(Ok(Filter::All), |expression| Filter::known(expression, catalogue));
+    filter.map_err(Trouble::input)
 }
 
 /// Runs the program with the process's arguments.
@@ -188,6 +184,9 @@ pub fn main() -> ExitCode {
         Command::Judge(judge) => judge.run(),
         Command::Trace(trace) => trace.run(),
         Command::Schema(schema) => schema.run(),
+        Command::Coverage(coverage) => coverage.run(),
+        Command::Explain(explain) => explain.run(),
+        Command::Gate(gate) => gate.run(),
         Command::Clean(clean) => clean.run(),
         Command::Import(import) => import.run(),
     };

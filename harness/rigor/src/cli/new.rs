@@ -2,11 +2,13 @@
 
 use super::{Trouble, Where, say};
 use crate::exit::Exit;
-use crate::suite::Suites;
+use crate::suite::{ScenarioFile, Suites};
 use clap::Args;
-use rigor_model::Scenario;
+use rigor_model::{Mistakes, Scenario};
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Write the skeleton of a scenario: commented, without a mistake, ready to run.
 #[derive(Debug, Args)]
@@ -30,10 +32,11 @@ impl New {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        if self.area.is_empty() || self.area.contains(['/', '\\', '.']) {
+        let folder = self.place.suites().join(&self.area);
+        if !is_area_name(&self.area) || holds_no_yaml(&folder) {
             return Err(Trouble::Input(miette::miette!(
-                help = "write for example --area node-lifecycle",
-                "`{}` is no area: an area is one folder of the suites",
+                help = known_areas(&suites.files()?),
+                "`{}` is no area: an area is a folder of the suites that holds scenarios",
                 self.area
             )));
         }
@@ -52,11 +55,9 @@ impl New {
             .find_map(|id| catalogue.get(id))
             .map_or("kube32", |row| row.profile.name());
         let text = skeleton(&self.name, &self.requirements, profile, self.boards);
-        let folder = self.place.suites().join(&self.area);
         let path = folder.join(&file);
         // What lint would say is said before anything is written: a wrong name, an unknown requirement.
-        Scenario::parse(&path.display().to_string(), &text, &catalogue, &|_| Err("no files".to_owned()))
-            .map_err(|mistakes| Trouble::Input(mistakes.into()))?;
+        Scenario::parse("", &text, &catalogue, &|_| Err("no files".to_owned())).map_err(said)?;
         let made = std::fs::create_dir_all(&folder)
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(&path))
             .and_then(|mut file| file.write_all(text.as_bytes()));
@@ -71,6 +72,36 @@ impl New {
         say(&format!("{shown} written\n  rigor lint {shown}\n  rigor run --watch {shown}"));
         Ok(Exit::Passed)
     }
+}
+
+/// The mistakes without the places that they would have in a file that is not written.
+fn said(mistakes: Mistakes) -> Trouble {
+    let messages: Vec<&str> = mistakes.iter().map(|one| one.message.as_str()).collect();
+    let remedies: Vec<&str> = mistakes.iter().filter_map(|one| one.remedy.as_deref()).collect();
+    Trouble::Input(miette::miette!(help = remedies.join("; "), "nothing is written: {}", messages.join("; ")))
+}
+
+fn is_area_name(area: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !area.is_empty() && area.chars().all(plain)
+}
+
+/// Whether a folder is somebody else's: it holds something, and nothing of it is YAML.
+fn holds_no_yaml(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let yaml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml");
+    folder.is_file() || !paths.is_empty() && !paths.iter().any(yaml)
+}
+
+fn known_areas(files: &[ScenarioFile]) -> String {
+    let areas: BTreeSet<String> =
+        files.iter().filter_map(|file| Some(file.name().split_once('/')?.0.to_owned())).collect();
+    let areas: Vec<String> = areas.into_iter().collect();
+    let known = if areas.is_empty() { "none yet".to_owned() } else { areas.join(", ") };
+    format!(
+        "areas are {known}; a new one is a word of lower-case letters, digits and hyphens, such as --area node-lifecycle"
+    )
 }
 
 /// The text of a new scenario.

@@ -11,7 +11,7 @@ use crate::plan::{Planned, plan};
 use crate::report::{Folder, RunReport, TrialReport};
 use crate::runner::{Trial, run_trial, seed_of};
 use crate::suite::{SuiteError, Suites};
-use crate::terminal::{Style, beginning, finished, summary};
+use crate::terminal::{Style, beginning, finished, many, summary};
 use clap::Args;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::{Faults, Limitations, Outcome, Profile, Rig, RigKind, Scenario};
@@ -79,11 +79,12 @@ impl Run {
         let filter = filter_of(self.filter.as_deref(), &catalogue)?;
         let mut planned = Vec::new();
         for file in suites.chosen(&self.what)? {
-            planned.extend(plan(&file, &catalogue, &rig, self.profile.into(), &filter));
+            planned.extend(plan(&file, &catalogue, &rig, &[self.profile.into()], &filter));
         }
         let planned = readable(planned)?;
         let limits = self.limits(&rig, &suites, &catalogue)?;
         let faults = self.draws.faults(&rig)?;
+        self.draws.refuse_unfit(&faults, &planned)?;
         let ground = Ground::prepare(rig)?;
         let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
         let report = self.all(&planned, &ground, &folder, &limits, &faults)?;
@@ -153,8 +154,10 @@ impl Run {
         let (mut trials, search) = if self.draws.is_search() {
             let more = self.more();
             let (rig, seed) = (self.rig.as_str(), self.seed);
+            let suites = &Suites::new(self.place.suites());
+            let more = &more;
             let field =
-                Field { planned, ground, folder, limits, faults, seed, workers, style, rig, more: &more };
+                Field { planned, ground, folder, limits, faults, seed, workers, style, rig, more, suites };
             let (trials, search) = self.draws.search(&field)?;
             (trials, Some(search))
         } else {
@@ -188,7 +191,11 @@ fn readable(planned: Vec<Planned>) -> Result<Vec<(String, Scenario, Option<Strin
             Err(error) => mistakes.push(error),
         }
     }
+    let count = mistakes.len();
     let Some(last) = mistakes.pop() else { return Ok(trials) };
+    if count > 1 {
+        eprintln!("{} cannot be read, so nothing was run:", many(count, "file"));
+    }
     for error in mistakes {
         if let Trouble::Input(report) = Trouble::from(error) {
             eprintln!("{report:?}");

@@ -5,10 +5,15 @@ use crate::ground::Ground;
 use crate::limits::Limits;
 use crate::report::{Folder, TrialReport};
 use crate::runner::{Trial, run_trial, seed_of};
-use crate::search::{Failing, Found, Replay, Search, progress, search, shrink, summary, told_shrunk};
+use crate::search::{
+    Failing, Found, Replay, Search, nothing_to_shrink, progress, search, shrink, summary, told_shrunk,
+    withheld,
+};
+use crate::suite::Suites;
 use crate::terminal::{Style, finished};
 use clap::Args;
-use rigor_model::report::SearchReport;
+use rigor_model::faults::Tally;
+use rigor_model::report::{SearchReport, Withholding};
 use rigor_model::{FaultLevel, Faults, Outcome, Rig, Scenario, Schedule};
 use rigor_rigs::clock::Clock;
 use rigor_trace::Micros;
@@ -52,6 +57,8 @@ pub(super) struct Field<'a> {
     /// The rig as it was named, and further flags, for commands that run a trial again.
     pub(super) rig: &'a str,
     pub(super) more: &'a [String],
+    /// Where trials are found by their names.
+    pub(super) suites: &'a Suites,
 }
 
 impl Draws {
@@ -85,6 +92,53 @@ impl Draws {
             )));
         }
         Ok(faults)
+    }
+
+    /// Refuses a schedule with faults that one of the trials keeps away, or at boards that it does not have: it says exactly
+    /// which faults there are.
+    pub(super) fn refuse_unfit(
+        &self,
+        faults: &Faults,
+        planned: &[(String, Scenario, Option<String>)],
+    ) -> Result<(), Trouble> {
+        let Faults::Listed(schedule) = faults else { return Ok(()) };
+        for (name, scenario, _) in planned.iter().filter(|(.., skip)| skip.is_none()) {
+            let lacks = |site: &str| {
+                let board = site.split_once(':').map(|(_, board)| board);
+                board.is_some_and(|board| !scenario.boards.iter().any(|own| own == board))
+            };
+            let mut numbered = schedule.faults.iter().enumerate();
+            if let Some((index, fault)) = numbered.find(|(_, it)| lacks(&it.site)) {
+                let boards = match scenario.boards.join(", ") {
+                    none if none.is_empty() => "none".to_owned(),
+                    boards => boards,
+                };
+                return Err(Trouble::Input(miette::miette!(
+                    help = "leave such faults out of the schedule, or run the trial that it was written for",
+                    "{}: faults[{index}] is at {}, and {name} has no such board: it has {boards}",
+                    self.faults,
+                    fault.site,
+                )));
+            }
+            let Some(withheld) = &scenario.withheld else { continue };
+            let mut numbered = schedule.faults.iter().enumerate();
+            let Some((index, fault)) = numbered.find(|(_, it)| withheld.kinds.contains(&it.kind.named()))
+            else {
+                continue;
+            };
+            let kind = fault.kind.name();
+            return Err(Trouble::Input(miette::miette!(
+                help = format!(
+                    "leave such faults out of the schedule, run other trials, or take {kind} out of spec.faults.without"
+                ),
+                "{}: faults[{index}] is a {kind} at {}, and no {kind} strikes in {name} (spec.faults in {}): {}",
+                self.faults,
+                fault.site,
+                scenario.file,
+                withheld.because
+            )));
+        }
+        Ok(())
     }
 
     /// Searches, tells, keeps evidence of the first failing seed of each trial, shrinks. The reports are one a trial.
@@ -130,8 +184,13 @@ impl Draws {
         for place in first {
             trials.push(self.again(field, run[place.0], place, &found)?);
         }
+        let report = report(shape, field, &run, &found);
         tell(&summary(shape, field.seed, field.faults.level(), &found, took));
-        Ok((trials, report(shape, field, &found)))
+        tell(&withheld(&report));
+        if self.shrink && found.failing.is_empty() {
+            tell(&nothing_to_shrink(field.faults.level()));
+        }
+        Ok((trials, report))
     }
 
     /// A failure once more, with its evidence; shrunk, if that is wanted.
@@ -151,7 +210,7 @@ impl Draws {
             text.push_str("    run again with the same seed it came out otherwise: the rig is not a function of its seed\n");
         }
         tell(&text);
-        tell(&format!("      replay: {}\n", field.replay(&planned.0, seed, &self.faults, None)));
+        tell(&format!("      replay: {}\n", field.replay(planned, seed, &self.faults, None)));
         if self.shrink {
             self.smaller(field, planned, seed, &report, &dir)?;
         }
@@ -173,7 +232,7 @@ impl Draws {
             (other.outcome, &other.broke) == (report.outcome, &report.broke)
         };
         if all.faults.is_empty() || same(&Faults::None) {
-            let replay = field.replay(&planned.0, seed, FaultLevel::None.name(), None);
+            let replay = field.replay(planned, seed, FaultLevel::None.name(), None);
             tell(&format!(
                 "{:>12} it fails in the same way without any fault\n      replay: {replay}\n",
                 "Shrunk"
@@ -198,7 +257,7 @@ impl Draws {
         // The next report into the same folder would remove what it is to be made from.
         let mut beside = field.folder.path().as_os_str().to_owned();
         beside.push("-replay");
-        let replay = field.replay(&planned.0, seed, &path.display().to_string(), Some(Path::new(&beside)));
+        let replay = field.replay(planned, seed, &path.display().to_string(), Some(Path::new(&beside)));
         tell(&format!("{}      replay: {replay}\n", told_shrunk(all.faults.len(), &shrunk)));
         Ok(())
     }
@@ -239,26 +298,54 @@ impl Field<'_> {
         )
     }
 
-    fn replay(&self, trial: &str, seed: u32, faults: &str, report_dir: Option<&Path>) -> String {
+    fn replay(
+        &self,
+        (name, scenario, _): &(String, Scenario, Option<String>),
+        seed: u32,
+        faults: &str,
+        report_dir: Option<&Path>,
+    ) -> String {
+        // A file that stands elsewhere is not found by its trial's name.
+        let found = self.suites.find(name).and_then(|(file, _)| file.path().canonicalize().ok());
+        let own = Path::new(&scenario.file).canonicalize().ok();
+        let trial = if found.is_some() && found == own { name } else { &scenario.file };
         let seed = self.seed.wrapping_add(u64::from(seed));
         Replay { trial, rig: self.rig, seed, more: self.more, faults, report_dir }.to_string()
     }
 }
 
-fn report(shape: Search, field: &Field<'_>, found: &Found) -> SearchReport {
-    let run: Vec<&String> =
-        field.planned.iter().filter(|(.., skip)| skip.is_none()).map(|(name, ..)| name).collect();
+fn report(
+    shape: Search,
+    field: &Field<'_>,
+    run: &[&(String, Scenario, Option<String>)],
+    found: &Found,
+) -> SearchReport {
     let mut failed: Vec<(&String, u64)> = found
         .failing
         .keys()
-        .map(|(trial, seed)| (run[*trial], field.seed.wrapping_add(u64::from(*seed))))
+        .map(|(trial, seed)| (&run[*trial].0, field.seed.wrapping_add(u64::from(*seed))))
         .collect();
     failed.sort();
+    let mut all = Tally::default();
+    found.withheld.values().for_each(|tally| all.add(tally));
+    let withholding = run.iter().enumerate().filter(|_| !field.faults.level().is_none());
+    let withholding = withholding.filter_map(|(trial, (name, scenario, _))| {
+        let withheld = scenario.withheld.as_ref()?;
+        Some(Withholding {
+            trial: name.clone(),
+            without: withheld.kinds.iter().copied().collect(),
+            because: withheld.because.clone(),
+            withheld: found.withheld.get(&trial).cloned().unwrap_or_default().to_string(),
+        })
+    });
+    let withholding: Vec<Withholding> = withholding.collect();
     SearchReport {
         seeds: shape.seeds,
         runs: found.runs,
         length_micros: Micros::from_duration(found.length).0,
         injected: found.faults.to_string(),
+        withheld: (!withholding.is_empty()).then(|| all.to_string()),
+        withholding,
         excused: found.excused,
         failed: failed.into_iter().map(|(name, seed)| format!("{name} seed {seed}")).collect(),
     }
@@ -272,7 +359,7 @@ fn read(path: &Path) -> Result<Schedule, Trouble> {
             "--faults {shown} is no level, and no file: {error}"
         ))
     })?;
-    serde_json::from_str(&source).map_err(|error| {
+    Schedule::parse(&source).map_err(|error| {
         Trouble::Input(miette::miette!(
             help = r#"a schedule is {"level": "harsh", "faults": [{"site": "link:a", "nth": 3, "kind": {"lose": {}}}]}; --shrink writes one"#,
             "{shown} is no schedule of faults: {error}"

@@ -5,7 +5,7 @@ use super::{Trouble, Where, tell};
 use crate::exit::Exit;
 use crate::suite::Suites;
 use crate::terminal::Style;
-use crate::timeline::{Layout, Wanted, timeline};
+use crate::timeline::{Layout, Wanted, missing, timeline};
 use clap::Args;
 use rigor_model::{Scenario, duration};
 use rigor_trace::jsonl::trial_of;
@@ -19,7 +19,7 @@ pub(super) struct Trace {
     /// A report's folder, a trial's evidence, or an events.jsonl.
     #[arg(value_name = "DIR|FILE")]
     history: PathBuf,
-    /// Only this trial: `scenario` or `scenario/case`; all of them if left out.
+    /// Only this trial: `scenario` or `scenario/case`, with its area or without; all of them if left out.
     #[arg(long, value_name = "NAME")]
     trial: Option<String>,
     /// Only this object, with what was asked of it and the Events about it, such as `node/a` or `Pod/lamp`.
@@ -54,7 +54,8 @@ impl Trace {
         let chosen: Vec<&History> = histories
             .iter()
             .filter(|history| {
-                self.trial.as_ref().is_none_or(|wanted| title(history).as_ref() == Some(wanted))
+                let named = |wanted: &str| title(history).is_some_and(|title| is_named(&title, wanted));
+                self.trial.as_deref().is_none_or(named)
             })
             .collect();
         if chosen.is_empty() {
@@ -84,18 +85,22 @@ impl Trace {
             step: self.step.clone(),
             all: self.all,
         };
-        let mut shown = false;
-        for (index, history) in chosen.into_iter().enumerate() {
-            let text = timeline(history, self.scenario(history).as_ref(), &wanted, layout);
-            if index > 0 && !text.is_empty() {
-                tell("\n");
-            }
-            shown |= !text.is_empty();
-            tell(&text);
+        let scenarios: Vec<Option<Scenario>> = chosen.iter().map(|history| self.scenario(history)).collect();
+        let chosen: Vec<(&History, Option<&Scenario>)> =
+            chosen.into_iter().zip(scenarios.iter().map(Option::as_ref)).collect();
+        if let Some((what, remedy)) = missing(&chosen, &wanted) {
+            return Err(Trouble::Input(miette::miette!(help = remedy, "{}: {what}", path.display())));
         }
-        if !shown {
-            eprintln!("nothing of that was recorded: fewer filters show more, and --all everything");
+        let texts = chosen.iter().map(|(history, scenario)| timeline(history, *scenario, &wanted, layout));
+        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+        if texts.is_empty() {
+            return Err(Trouble::Input(miette::miette!(
+                help = "fewer filters show more, and --all everything",
+                "{}: nothing was recorded that all of these filters let through",
+                path.display()
+            )));
         }
+        tell(&texts.join("\n"));
         Ok(Exit::Passed)
     }
 
@@ -109,6 +114,11 @@ impl Trace {
         let scenarios = file.load(&catalogue).ok()?;
         scenarios.into_iter().find(|scenario| scenario.case.as_deref() == case)
     }
+}
+
+/// Whether a trial of that title, which says nothing of its area, is meant: by its title, or as `rigor list` shows it.
+fn is_named(title: &str, wanted: &str) -> bool {
+    wanted == title || wanted.split_once('/').is_some_and(|(_, name)| name == title)
 }
 
 /// The history in a folder that a run left, or the file itself.

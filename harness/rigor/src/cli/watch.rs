@@ -6,8 +6,8 @@
 use super::run::Run;
 use super::{Trouble, Where, say, tell};
 use crate::exit::Exit;
-use crate::lint::{Files, Found, Severity, lint};
-use crate::suite::{ScenarioFile, Suites};
+use crate::lint::{Chosen, Found, Severity, lint};
+use crate::suite::{ScenarioFile, Suites, beside};
 use rigor_model::Scenario;
 use rigor_rigs::clock::Clock;
 use std::cell::RefCell;
@@ -86,11 +86,12 @@ fn watched(chosen: &[ScenarioFile], place: &Where) -> BTreeSet<PathBuf> {
         let Ok(source) = std::fs::read_to_string(file.path()) else { continue };
         let folder = file.path().parent().unwrap_or(Path::new("."));
         let named = RefCell::new(BTreeSet::new());
-        let beside = |name: &str| {
+        let read = beside(file.path());
+        let noted = |name: &str| {
             named.borrow_mut().insert(folder.join(name));
-            std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+            read(name)
         };
-        let _ = Scenario::parse(&file.path().display().to_string(), &source, &catalogue, &beside);
+        let _ = Scenario::parse(&file.path().display().to_string(), &source, &catalogue, &noted);
         watched.extend(named.into_inner());
     }
     watched
@@ -98,8 +99,8 @@ fn watched(chosen: &[ScenarioFile], place: &Where) -> BTreeSet<PathBuf> {
 
 /// Lints, and where nothing is wrong, runs.
 fn once(run: &Run, chosen: &[ScenarioFile], suites: &Suites, place: &Where) {
-    let found = suites.catalogue().and_then(|catalogue| {
-        let files = Files { scenarios: chosen.to_vec(), ..Files::default() };
+    let found = suites.catalogue().map(|catalogue| {
+        let files = Chosen { scenarios: chosen.to_vec(), ..Chosen::default() };
         lint(&files, suites, &catalogue, &place.rigs())
     });
     match found {

@@ -3,6 +3,7 @@
 //! It states the rig, the firmware, every constant and the slack in force, each cited requirement with the worst
 //! outcome of the scenarios that cite it, and the core requirements of the profile that nothing cites.
 
+use crate::plan::applies;
 use crate::report::trial::RunReport;
 use rigor_model::catalogue::{Catalogue, Feature};
 use rigor_model::report::{Report, ScenarioReport, roll_up, summarise};
@@ -15,7 +16,9 @@ pub fn conformance(run: &RunReport, catalogue: &Catalogue) -> Report {
     let requirements = roll_up(catalogue, &scenarios);
     let not_shown = catalogue
         .iter()
-        .filter(|requirement| requirement.feature == Feature::Core && run.profile.suits(requirement.profile))
+        .filter(|requirement| {
+            requirement.feature == Feature::Core && applies(requirement.profile, run.profile)
+        })
         .filter(|requirement| requirements.iter().all(|shown| shown.id != requirement.id))
         .map(|requirement| requirement.id.clone())
         .collect();
@@ -23,6 +26,7 @@ pub fn conformance(run: &RunReport, catalogue: &Catalogue) -> Report {
         api_version: API_VERSION.to_owned(),
         kind: "ConformanceReport".to_owned(),
         date: run.started.clone(),
+        profile: Some(run.profile),
         seed: run.seed,
         faults: run.faults,
         search: run.search.clone(),

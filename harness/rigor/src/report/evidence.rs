@@ -2,7 +2,7 @@
 //! what the rig adds (the control plane's log).
 
 use rigor_rigs::{Infra, World};
-use rigor_trace::history::link_words;
+use rigor_trace::history::{flash_words, link_words};
 use rigor_trace::{Fact, History, Micros, Verb};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -105,6 +105,10 @@ fn consoles(history: &History, boards: &[String]) -> BTreeMap<String, String> {
             note(board, record.at, &format!("-- power: {act:?}").to_lowercase());
         } else if let Fact::Link { board, act, micros, percent, .. } = &record.fact {
             note(board, record.at, &format!("-- link: {}", link_words(*act, *micros, *percent)));
+        } else if let Fact::Flash { board, image, sha256, erased, .. } = &record.fact {
+            note(board, record.at, &format!("-- flash: {}", flash_words(image.as_deref(), sha256, *erased)));
+        } else if let Fact::Sent { board, line } = &record.fact {
+            note(board, record.at, &format!("-- sent: {line}"));
         }
     }
     consoles

@@ -7,12 +7,14 @@ mod conformance;
 mod evidence;
 mod folder;
 mod junit;
+mod read;
 mod trial;
 
 pub use conformance::conformance;
 pub use evidence::{current_objects, save as save_evidence};
 pub use folder::{Folder, ReportError};
 pub use junit::junit;
+pub use read::{ReadError, newest, read, report_file};
 pub use trial::{RunReport, TrialReport};
 
 #[cfg(test)]

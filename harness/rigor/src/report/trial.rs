@@ -27,6 +27,8 @@ pub struct TrialReport {
     pub excused: Vec<String>,
     /// The faults that were injected.
     pub faults: Tally,
+    /// The faults that would have been, had the scenario not kept them away.
+    pub withheld: Tally,
     /// The explanation of what is not green, whole.
     pub text: Option<String>,
     /// How long it took on the trial's own clock, virtual on the simulated rig.
@@ -61,6 +63,7 @@ impl TrialReport {
             broke: None,
             excused: Vec::new(),
             faults: Tally::default(),
+            withheld: Tally::default(),
             text: None,
             length: Micros::ZERO,
             attempts: Vec::new(),
@@ -90,6 +93,8 @@ impl TrialReport {
             reason: (!reasons.is_empty()).then(|| reasons.join("\n")),
             quarantined: self.quarantined.clone(),
             excused: self.excused.clone(),
+            injected: (self.faults.total() > 0).then(|| self.faults.to_string()),
+            withheld: (self.withheld.total() > 0).then(|| self.withheld.to_string()),
             length_micros: self.length.0,
             constants: self
                 .constants

@@ -5,7 +5,7 @@ use super::fill::{Fill, Values};
 use super::played::PlayedNodes;
 use super::requests::{self, Place};
 use jiff::Timestamp;
-use rigor_model::act::{Apply, Kubectl, PlayedNode};
+use rigor_model::act::{Apply, Kubectl, Mark, PlayedNode};
 use rigor_model::template::MissingName;
 use rigor_model::{Action, Constants, Step};
 use rigor_rigs::{ApiAnswer, ApiRequest, Infra, World};
@@ -99,11 +99,18 @@ impl<'a> Stage<'a> {
             Action::Power(act) => self.world.power(&act.board, act.act),
             Action::Link(act) => self.world.link(&act.board, act.change.resolve(&self.constants)),
             Action::ControlPlane(act) => self.world.control_plane(*act),
+            Action::Scheduler(act) => self.world.scheduler(&act.name, act.act),
+            Action::Flash(act) => self.world.flash(&act.board, act.image.as_deref(), act.erase),
+            Action::Send(act) => {
+                let act = act.filled(values).map_err(|error| missing(&error))?;
+                self.world.send(&act.board, &act.line)
+            }
             Action::Node(act) => {
                 let moment = moments.get(&act.name).copied();
                 self.play_node(&act.filled(values).map_err(|error| missing(&error))?, moment);
                 Ok(())
             }
+            Action::Mark(act) => self.mark(&act.filled(values).map_err(|error| missing(&error))?),
             Action::Kubectl(act) => self.kubectl(&act.filled(values).map_err(|error| missing(&error))?),
             Action::Parallel(steps) => self.parallel(steps, values, moments),
             Action::Create(_)
@@ -155,7 +162,11 @@ impl<'a> Stage<'a> {
             | Action::Power(_)
             | Action::Link(_)
             | Action::ControlPlane(_)
+            | Action::Scheduler(_)
+            | Action::Flash(_)
+            | Action::Send(_)
             | Action::Node(_)
+            | Action::Mark(_)
             | Action::Kubectl(_)
             | Action::Wait(_)
             | Action::Advance(_)
@@ -194,6 +205,24 @@ impl<'a> Stage<'a> {
         for request in self.played.act(act, moment, &self.constants, now, wall) {
             self.send(request);
         }
+    }
+
+    /// Does what a mark says, where it is about heartbeats, and notes it.
+    fn mark(&mut self, act: &Mark) -> Result<(), Infra> {
+        if let (Some(beats), Some(node)) = (act.heartbeats(), &act.node) {
+            let (now, wall) = (self.world.now(), self.wall());
+            let requests = self.played.heartbeats(node, beats, now, wall).ok_or_else(|| {
+                Infra::lasting(
+                    format!("{}: no node `{node}` is played", act.name),
+                    "play it with `node` first; a board is stopped by `power`",
+                )
+            })?;
+            for request in requests {
+                self.send(request);
+            }
+        }
+        self.world.record(Fact::Mark { name: act.name.clone(), subject: act.node.clone() });
+        Ok(())
     }
 
     fn kubectl(&mut self, act: &Kubectl) -> Result<(), Infra> {

@@ -2,8 +2,8 @@
 //! only while a trial runs; everything else was filled in when the file was read.
 
 use rigor_model::act::{
-    Api, Apply, Bind, Cordon, Create, Delete, Kubectl, Patch, PlayedNode, Replace, RequestAct, Scale, Target,
-    User,
+    Api, Apply, Bind, Cordon, Create, Delete, Kubectl, Mark, Patch, PlayedNode, Replace, RequestAct, Scale,
+    Send, Target, User,
 };
 use rigor_model::template::{MissingName, fill, fill_text};
 use serde_json::{Map, Value};
@@ -152,6 +152,18 @@ impl Fill for PlayedNode {
                 .transpose()?,
             ..self.clone()
         })
+    }
+}
+
+impl Fill for Mark {
+    fn filled(&self, values: &Values) -> Filled<Self> {
+        Ok(Self { name: fill_text(&self.name, values)?, node: optional(self.node.as_ref(), values)? })
+    }
+}
+
+impl Fill for Send {
+    fn filled(&self, values: &Values) -> Filled<Self> {
+        Ok(Self { board: self.board.clone(), line: fill_text(&self.line, values)? })
     }
 }
 

@@ -25,6 +25,8 @@ struct Played {
     lease_duration: Duration,
     renewals: Schedule,
     reports: Schedule,
+    /// Both as they were, while its heart does not beat.
+    stopped: Option<(Schedule, Schedule)>,
 }
 
 /// Something done every so often, or not.
@@ -118,6 +120,38 @@ impl PlayedNodes {
         requests
     }
 
+    /// The requests by which a node's heart beats again; or none, and it does nothing any more until then. `None`: no such node is
+    /// played.
+    pub(super) fn heartbeats(
+        &mut self,
+        name: &str,
+        beats: bool,
+        now: Micros,
+        wall: Timestamp,
+    ) -> Option<Vec<ApiRequest>> {
+        let node = self.nodes.get_mut(name)?;
+        if !beats {
+            let nothing = (Schedule::default(), Schedule::default());
+            let before = (
+                std::mem::replace(&mut node.renewals, nothing.0),
+                std::mem::replace(&mut node.reports, nothing.1),
+            );
+            node.stopped.get_or_insert(before);
+            return Some(Vec::new());
+        }
+        let Some((renewals, reports)) = node.stopped.take() else { return Some(Vec::new()) };
+        let again = |schedule: Schedule| match schedule.period {
+            Some(period) => Schedule::every(period, now),
+            None => schedule,
+        };
+        (node.renewals, node.reports) = (again(renewals), again(reports));
+        let mut requests = vec![node.renewal(name, wall)];
+        if node.state != NodeState::Bare {
+            requests.push(node.report(name, wall));
+        }
+        Some(requests)
+    }
+
     /// When the next renewal or report is due.
     pub(super) fn next_due(&self) -> Option<Micros> {
         self.nodes.values().flat_map(|node| [node.renewals.due, node.reports.due]).flatten().min()
@@ -149,6 +183,7 @@ impl Played {
             lease_duration: constants.lease_duration,
             renewals: Schedule::default(),
             reports: Schedule::default(),
+            stopped: None,
         }
     }
 

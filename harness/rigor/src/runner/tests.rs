@@ -6,7 +6,7 @@ use rigor_model::kinds::ObjectKind;
 use rigor_model::{FaultLevel, Faults, Outcome, Rig, Scenario};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::world::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, World,
+    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, SchedulerAct, World,
 };
 use rigor_trace::{Fact, History, Micros, Phase, Verb};
 use serde_json::json;
@@ -107,6 +107,22 @@ impl World for Fake {
     }
     fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra> {
         self.history.push(self.now, Fact::ControlPlane { act, begun: self.now });
+        Ok(())
+    }
+    fn scheduler(&mut self, name: &str, act: SchedulerAct) -> Result<(), Infra> {
+        self.script.note(format!("scheduler {name} {act:?}"));
+        self.history.push(self.now, Fact::Scheduler { name: name.to_owned(), act, begun: self.now });
+        Ok(())
+    }
+    fn flash(&mut self, board: &str, image: Option<&str>, erase: bool) -> Result<(), Infra> {
+        self.script.note(format!("flash {board} {image:?} {erase}"));
+        let (board, image, sha256) = (board.to_owned(), image.map(str::to_owned), "00".to_owned());
+        self.history.push(self.now, Fact::Flash { board, image, sha256, erased: erase, begun: self.now });
+        Ok(())
+    }
+    fn send(&mut self, board: &str, line: &str) -> Result<(), Infra> {
+        self.script.note(format!("send {board} {line}"));
+        self.history.push(self.now, Fact::Sent { board: board.to_owned(), line: line.to_owned() });
         Ok(())
     }
     fn wait(&mut self, until: Micros) {
@@ -422,6 +438,11 @@ fn a_trials_seed_depends_on_its_name_and_the_runs_seed_alone() {
     assert_eq!(seed_of(1, "node/a"), seed_of(1, "node/a"));
     assert_ne!(seed_of(1, "node/a"), seed_of(2, "node/a"));
     assert_ne!(seed_of(1, "node/a"), seed_of(1, "node/b"));
+    for seed in [0, 1, 417, u64::MAX] {
+        for name in ["", "node/a", "node-lifecycle/power-cut-unknown/short"] {
+            assert_eq!(given_seed(seed_of(seed, name), name), seed, "{name}");
+        }
+    }
 }
 
 #[test]
@@ -452,4 +473,24 @@ fn kinds_of_the_scenarios_own_are_watched_before_the_first_step() {
     let ran = run(Script { facts, ..Script::default() }, false, spec);
     assert_eq!(ran.report.outcome, Outcome::Pass, "{:?}", ran.report.text);
     assert_eq!(ran.asked, ["opened", "watch widgets.example.com", "step 0", "evidence", "closed"]);
+}
+
+#[test]
+fn schedulers_images_and_console_lines_reach_the_world_filled_in() {
+    let spec = with_board(
+        "  steps:\n    - scheduler: {do: start}\n      as: started\n    - scheduler: {do: stop}\n    - flash: {board: a, image: old, erase: true}\n      as: flashed\n    - flash: {board: a}\n    - send: {board: a, line: \"name ${a}\"}\n      as: sent\n    - order: [started, flashed, sent]\n",
+    );
+    let ran = run(Script { facts: coming_up(), ..Script::default() }, true, &spec);
+    assert_eq!(ran.report.outcome, Outcome::Pass, "{:?}", ran.report.text);
+    let acts: Vec<&String> = ran.asked.iter().filter(|asked| !asked.starts_with("step ")).collect();
+    assert_eq!(
+        acts[1..6],
+        [
+            "scheduler second-scheduler Start",
+            "scheduler second-scheduler Stop",
+            "flash a Some(\"old\") true",
+            "flash a None false",
+            "send a name a"
+        ]
+    );
 }

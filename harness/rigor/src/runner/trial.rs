@@ -11,11 +11,12 @@ use crate::report::{TrialReport, save_evidence};
 use jiff::Timestamp;
 use rigor_model::act::{PlayedNode, Report};
 use rigor_model::expr::Instant;
-use rigor_model::{Action, Class, Constants, Faults, Outcome, Rig, Scenario, Section, Step};
+use rigor_model::{Action, Class, Constants, FaultName, Faults, Outcome, Rig, Scenario, Section, Step};
 use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
 use rigor_trace::{Fact, History, Phase, faults, jsonl};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct Asked<'a> {
     pub seed: u64,
     /// The faults to inject.
     pub faults: &'a Faults,
+    /// Faults that do not strike.
+    pub without: &'a BTreeSet<FaultName>,
 }
 
 /// What is to be tried.
@@ -112,12 +115,14 @@ fn infra(trial: &Trial<'_>, error: &Infra) -> TrialReport {
 fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), Infra> {
     let scenario = trial.scenario;
     let constants = trial.rig.constants.overridden(&scenario.constants);
+    let without = scenario.withheld.as_ref().map(|withheld| withheld.kinds.clone()).unwrap_or_default();
     let mut world = open(&Asked {
         constants: &constants,
         boards: &scenario.boards,
         flags: &scenario.flags,
         seed: trial.seed,
         faults: &trial.faults,
+        without: &without,
     })?;
     world.record(Fact::TrialStarted {
         scenario: scenario.name.clone(),
@@ -149,6 +154,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
     world.record(Fact::TrialEnded {});
     let verdict = judge.trial(world.history());
     let faults = faults::tally(world.history());
+    let withheld = world.withheld();
     let history = if trial.evidence.is_some() { world.history().clone() } else { History::new() };
     world.close();
     let (mut report, again) = match broken {
@@ -160,6 +166,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
         verdict.steps.iter().map(|(index, verdict)| step_report(scenario, *index, verdict)).collect();
     report.excused = verdict.steps.iter().filter_map(|(_, verdict)| verdict.excused.clone()).collect();
     report.faults = faults;
+    report.withheld = withheld;
     report.history = history;
     keep_evidence(trial, &mut report, saved);
     Ok((report, again))

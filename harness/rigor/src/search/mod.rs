@@ -9,7 +9,9 @@ mod shrink;
 mod tell;
 
 pub use shrink::{Shrunk, shrink};
-pub use tell::{Replay, progress, shrunk as told_shrunk, summary};
+pub use tell::{
+    Replay, faults as told_faults, nothing_to_shrink, progress, shrunk as told_shrunk, summary, withheld,
+};
 
 use crate::dispatch::dispatch;
 use crate::report::TrialReport;
@@ -44,6 +46,8 @@ pub struct Found {
     pub length: Duration,
     /// The faults that were injected.
     pub faults: Tally,
+    /// The faults that scenarios kept away, by trial.
+    pub withheld: BTreeMap<usize, Tally>,
     /// How many expectations were excused.
     pub excused: u64,
     /// What is not green, without its history.
@@ -57,6 +61,7 @@ impl Found {
         self.runs += 1;
         self.length += report.length.as_duration();
         self.faults.add(&report.faults);
+        self.withheld.entry(place.0).or_default().add(&report.withheld);
         self.excused += report.excused.len() as u64;
         if !report.outcome.is_green() {
             self.failing.insert(place, report);

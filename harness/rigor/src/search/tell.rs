@@ -1,6 +1,9 @@
 //! What a person sees of a search: how far it is, what failed and how to see it again, and what it came to. Pure text.
 
 use super::{Found, Search, Shrunk};
+use crate::terminal::many;
+use rigor_model::faults::Tally;
+use rigor_model::report::{SearchReport, Withholding};
 use rigor_model::{Fault, FaultLevel};
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +12,7 @@ use std::time::Duration;
 /// The command that runs a trial again.
 #[derive(Debug, Clone)]
 pub struct Replay<'a> {
-    /// The trial, as `rigor list` shows it.
+    /// The trial, as `rigor list` shows it, or its file.
     pub trial: &'a str,
     /// The rig, as it was named.
     pub rig: &'a str,
@@ -53,10 +56,11 @@ fn quoted(word: &str) -> String {
 pub fn progress(search: Search, found: &Found, took: Duration) -> String {
     let all = search.trials as u64 * u64::from(search.seeds);
     format!(
-        "{:>12} [{:>8.1}s] {} of {all} trials, {} failing, {}",
+        "{:>12} [{:>8.1}s] {} of {} run, {} failing, {}",
         "Seeds",
         took.as_secs_f64(),
         found.runs,
+        many(all, "trial"),
         found.failing.len(),
         speed(found.length, took)
     )
@@ -67,11 +71,12 @@ pub fn progress(search: Search, found: &Found, took: Duration) -> String {
 pub fn summary(search: Search, first_seed: u64, level: FaultLevel, found: &Found, took: Duration) -> String {
     let last = first_seed.saturating_add(u64::from(search.seeds)).saturating_sub(1);
     let mut text = format!(
-        "{:>12} {} trials x {} seeds ({first_seed} to {last}): {} runs, {} failing\n",
+        "{:>12} {} x {} ({}): {}, {} failing\n",
         "Seeds",
-        search.trials,
-        search.seeds,
-        found.runs,
+        many(search.trials, "trial"),
+        many(search.seeds, "seed"),
+        if last == first_seed { format!("{first_seed}") } else { format!("{first_seed} to {last}") },
+        many(found.runs, "run"),
         found.failing.len()
     );
     let virtual_time = found.length.as_secs_f64();
@@ -83,21 +88,45 @@ pub fn summary(search: Search, first_seed: u64, level: FaultLevel, found: &Found
         speed(found.length, took)
     );
     if !level.is_none() {
-        let none =
-            if found.faults.total() == 0 { "; nothing was disturbed, so nothing is shown" } else { "" };
-        let _ = writeln!(text, "{:>12} {} ({level}): {}{none}", "Faults", found.faults.total(), found.faults);
+        text.push_str(&faults(level, &found.faults));
         let _ = writeln!(
             text,
             "{:>12} {} (faults in their windows)",
             "Excused",
-            match found.excused {
-                0 => "no expectation".to_owned(),
-                1 => "1 expectation".to_owned(),
-                many => format!("{many} expectations"),
-            }
+            if found.excused == 0 { "no expectation".to_owned() } else { many(found.excused, "expectation") }
         );
     }
     text
+}
+
+/// How many faults were injected.
+#[must_use]
+pub fn faults(level: FaultLevel, faults: &Tally) -> String {
+    let none = if faults.total() == 0 { "; nothing was disturbed, so nothing is shown" } else { "" };
+    format!("{:>12} {} ({level}): {faults}{none}\n", "Faults", faults.total())
+}
+
+/// Which faults did not strike, in which trials, and why; empty where no trial keeps any away.
+#[must_use]
+pub fn withheld(report: &SearchReport) -> String {
+    let Some(all) = &report.withheld else { return String::new() };
+    let mut text = format!("{:>12} {all}, in trials that are not for them:\n", "Withheld");
+    for Withholding { trial, without, because, withheld } in &report.withholding {
+        let without: Vec<&str> = without.iter().map(|kind| kind.name()).collect();
+        let _ = writeln!(text, "{:>12} {trial} without {}: {withheld}; {because}", "", without.join(", "));
+    }
+    text
+}
+
+/// What `--shrink` came to where it had nothing to do: why, and what would give it something.
+#[must_use]
+pub fn nothing_to_shrink(level: FaultLevel) -> String {
+    let why = if level.is_none() {
+        "nothing: no faults were injected, so there is none to leave out; --faults mild or harsh injects some"
+    } else {
+        "nothing: no trial failed"
+    };
+    format!("{:>12} {why}\n", "Shrunk")
 }
 
 fn speed(length: Duration, took: Duration) -> String {
@@ -110,10 +139,11 @@ fn speed(length: Duration, took: Duration) -> String {
 pub fn shrunk(before: usize, shrunk: &Shrunk<Fault>) -> String {
     let ran_out = if shrunk.ran_out { ", where the tries ran out" } else { "" };
     let mut text = format!(
-        "{:>12} from {before} faults to {} in {} runs{ran_out}\n",
+        "{:>12} from {} to {} in {}{ran_out}\n",
         "Shrunk",
+        many(before, "fault"),
         shrunk.kept.len(),
-        shrunk.tries
+        many(shrunk.tries, "run")
     );
     for fault in shrunk.kept.iter().take(20) {
         let kind = serde_json::to_string(&fault.kind).unwrap_or_default();
@@ -158,7 +188,17 @@ mod tests {
         assert!(said.contains("Excused 1 expectation (faults"), "{said}");
         assert_eq!(
             progress(search, &found, took),
-            "       Seeds [    50.0s] 400 of 400 trials, 0 failing, 2000 times real time"
+            "       Seeds [    50.0s] 400 of 400 trials run, 0 failing, 2000 times real time"
         );
+        let (search, found) =
+            (Search { trials: 1, seeds: 1, ..search }, Found { runs: 1, ..Found::default() });
+        let said = summary(search, 7, FaultLevel::None, &found, took);
+        assert!(said.contains("Seeds 1 trial x 1 seed (7): 1 run, 0 failing"), "{said}");
+    }
+
+    #[test]
+    fn a_shrinking_that_had_nothing_to_do_says_why() {
+        assert!(nothing_to_shrink(FaultLevel::None).contains("--faults mild or harsh"));
+        assert!(nothing_to_shrink(FaultLevel::Mild).contains("no trial failed"));
     }
 }

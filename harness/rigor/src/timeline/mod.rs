@@ -4,7 +4,10 @@
 //! version; renewals of leases and other heartbeats are left out unless everything is asked for.
 
 mod diff;
+mod held;
 mod told;
+
+pub use held::missing;
 
 use crate::terminal::Style;
 use rigor_model::Scenario;
@@ -140,7 +143,7 @@ fn laid_out(row: &Row, layout: Layout) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct};
+    use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct, SchedulerAct};
     use rigor_model::{Constants, Fault, FaultKind, FaultLevel};
     use rigor_trace::ProcessEvent;
     use serde_json::json;
@@ -187,6 +190,15 @@ mod tests {
             },
             Fact::Console { board: text("b"), line: text("kubelet ready") },
             Fact::ControlPlane { act: ControlPlaneAct::Kill, begun: Micros(1) },
+            Fact::Scheduler { name: text("toy"), act: SchedulerAct::Start, begun: Micros(1) },
+            Fact::Flash {
+                board: text("b"),
+                image: Some(text("previous")),
+                sha256: text("0f1e"),
+                erased: true,
+                begun: Micros(1),
+            },
+            Fact::Sent { board: text("b"), line: text("reboot") },
             Fact::Gap { stream: text("pods"), reason: text("connection lost") },
             Fact::Fault { fault: fault.clone(), phase: Phase::Begin },
             Fact::Fault { fault, phase: Phase::End },

@@ -2,11 +2,14 @@
 
 use super::diff::changes;
 use super::{Row, Wanted};
+use crate::runner::given_seed;
+use crate::suite::ScenarioFile;
 use rigor_model::Scenario;
-use rigor_model::kinds::ObjectKind;
-use rigor_trace::history::link_words;
+use rigor_model::kinds::{KINDS, ObjectKind};
+use rigor_trace::history::{flash_words, link_words};
 use rigor_trace::{Fact, Micros, Phase, ProcessEvent, Verb};
 use serde_json::Value;
+use std::path::Path;
 
 const ACT: &str = "36;1";
 const STEP: &str = "1";
@@ -51,6 +54,8 @@ pub(super) fn concerns(fact: &Fact, wanted: &Wanted) -> bool {
         Fact::Console { board, .. }
         | Fact::Power { board, .. }
         | Fact::Link { board, .. }
+        | Fact::Flash { board, .. }
+        | Fact::Sent { board, .. }
         | Fact::Board { board, .. } => {
             wanted.object.is_none() && wanted.board.as_ref().is_none_or(|wanted| wanted == board)
         }
@@ -68,11 +73,18 @@ pub(super) fn concerns(fact: &Fact, wanted: &Wanted) -> bool {
                     .is_none_or(|board| !who.starts_with("board:") || *who == format!("board:{board}"))
         }
         Fact::Request { path, body, .. } => {
+            let body = body.as_ref();
+            let has = |word: &str| path.split(['/', '?']).any(|part| part.eq_ignore_ascii_case(word));
             let named = |name: &str| {
                 path.split(['/', '?']).any(|part| part == name)
-                    || body.as_ref().is_some_and(|body| body["metadata"]["name"] == name)
+                    || body.is_some_and(|body| body["metadata"]["name"] == name)
             };
-            wanted.object.as_ref().is_none_or(|(_, name)| named(name))
+            // A Pod and a Node may have one name. Of a kind that is in no table only the name is known.
+            let of_kind = |wanted: &str| match plural(wanted) {
+                Some(plural) => has(plural),
+                None => true,
+            };
+            wanted.object.as_ref().is_none_or(|(kind, name)| named(name) && of_kind(kind))
                 && wanted.node.as_ref().is_none_or(|node| named(node))
         }
         Fact::Mark { subject, .. } => {
@@ -82,6 +94,14 @@ pub(super) fn concerns(fact: &Fact, wanted: &Wanted) -> bool {
         Fact::ControlPlane { .. } | Fact::ControlPlaneReady {} => true,
         _ => wanted.object.is_none() && wanted.board.is_none(),
     }
+}
+
+/// The plural of a kind that is given by its name or its plural.
+fn plural(wanted: &str) -> Option<&'static str> {
+    let is = |kind: &&ObjectKind| {
+        kind.kind.eq_ignore_ascii_case(wanted) || kind.plural.eq_ignore_ascii_case(wanted)
+    };
+    KINDS.iter().find(is).map(|kind| kind.plural)
 }
 
 /// A version of an object: what changed since `before`.
@@ -159,8 +179,15 @@ fn event(at: Micros, verb: Verb, object: &Value) -> Option<Row> {
     })
 }
 
+/// The seed with which the trial is run again, which follows from its name; where nothing tells that, its own.
+fn seed_words(own: u64, scenario: Option<&Scenario>) -> String {
+    let Some(scenario) = scenario else { return format!("seed {own} of its own") };
+    let trial = ScenarioFile::at(Path::new(&scenario.file)).trial(scenario.case.as_deref());
+    format!("seed {}", given_seed(own, &trial))
+}
+
 /// A fact that is no object's version.
-pub(super) fn fact(at: Micros, fact: &Fact, scenario: Option<&Scenario>, all: bool) -> Option<Row> {
+pub(super) fn fact(at: Micros, fact: &Fact, told_by: Option<&Scenario>, all: bool) -> Option<Row> {
     let row = |colour, subject: String, text: String| Some(Row { at, colour, subject, text });
     let since = |begun: &Micros| {
         if *begun == at { String::new() } else { format!(" (begun {begun})") }
@@ -169,7 +196,8 @@ pub(super) fn fact(at: Micros, fact: &Fact, scenario: Option<&Scenario>, all: bo
         Fact::TrialStarted { scenario, rig, case, seed, faults, .. } => {
             let case = case.as_ref().map(|case| format!("/{case}")).unwrap_or_default();
             let faults = if faults.is_none() { String::new() } else { format!(", {faults} faults") };
-            row(STEP, "trial".to_owned(), format!("{scenario}{case} on rig {rig}, seed {seed}{faults}"))
+            let seed = seed_words(*seed, told_by);
+            row(STEP, "trial".to_owned(), format!("{scenario}{case} on rig {rig}, {seed}{faults}"))
         }
         Fact::Namespace { name } => row(QUIET, "namespace".to_owned(), name.clone()),
         Fact::Board { board, node } => row(QUIET, format!("board {board}"), format!("its Node is {node}")),
@@ -222,6 +250,15 @@ pub(super) fn fact(at: Micros, fact: &Fact, scenario: Option<&Scenario>, all: bo
         Fact::ControlPlane { act, begun } => {
             row(ACT, "control plane".to_owned(), format!("{}{}", act.name(), since(begun)))
         }
+        Fact::Scheduler { name, act, begun } => {
+            row(ACT, format!("scheduler {name}"), format!("{}{}", act.name(), since(begun)))
+        }
+        Fact::Flash { board, image, sha256, erased, begun } => row(
+            ACT,
+            format!("flash {board}"),
+            format!("{}{}", flash_words(image.as_deref(), sha256, *erased), since(begun)),
+        ),
+        Fact::Sent { board, line } => row(ACT, format!("send {board}"), line.clone()),
         Fact::ControlPlaneReady {} => row(ACT, "control plane".to_owned(), "serves".to_owned()),
         Fact::Fault { fault, phase } => {
             let end = match phase {
@@ -238,7 +275,7 @@ pub(super) fn fact(at: Micros, fact: &Fact, scenario: Option<&Scenario>, all: bo
             row(BAD, "process".to_owned(), format!("{who} ended unasked with {status}"))
         }
         Fact::Step { index, phase } => {
-            let step = scenario.and_then(|scenario| scenario.plan.get(*index));
+            let step = told_by.and_then(|scenario| scenario.plan.get(*index));
             let number = step.map_or_else(|| (index + 1).to_string(), |step| step.number.clone());
             let subject = match step {
                 Some(step) if step.section.name() != "steps" => format!("{} {number}", step.section.name()),

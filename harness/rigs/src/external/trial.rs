@@ -3,13 +3,11 @@
 use super::cluster::{Inner, Present, Turn, evidence, locked};
 use super::command;
 use super::scope::BOARDS_ANNOTATION;
-use crate::clock::Clock;
-use crate::heartbeat::Heartbeat;
 use crate::kubectl;
-use crate::ledger::{Ledger, Noted};
 use crate::place::Place;
 use crate::processes::request_fact;
-use crate::recorder::{Recorder, Source};
+use crate::recorder::Source;
+use crate::recording::{Opening, Recording};
 use crate::streams;
 use crate::world::{
     ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, World,
@@ -23,7 +21,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// Longest wait for the recorder's first lists.
@@ -49,14 +46,9 @@ impl Drop for Entered {
     }
 }
 
-/// A trial. Fields are dropped in this order: the recorder first, so that it does not see the cleanup.
+/// A trial. Fields are dropped in this order: what records first, so that it does not see the cleanup.
 struct Foreign {
-    recorder: Recorder,
-    _heartbeat: Heartbeat,
-    ledger: Arc<Ledger>,
-    facts: Receiver<Noted>,
-    history: History,
-    clock: Clock,
+    recording: Recording,
     sent: u32,
     entered: Entered,
     place: Place,
@@ -70,11 +62,7 @@ fn pulse(slack: Duration) -> Duration {
 
 /// Begins to record.
 pub(super) fn begin(entered: Entered, constants: &Constants) -> Result<Box<dyn World>, Infra> {
-    let clock = Clock::start();
-    let (ledger, facts) = Ledger::new(clock);
-    let ledger = Arc::new(ledger);
-    let heartbeat = Heartbeat::start(ledger.clone())
-        .map_err(|error| Infra::transient(format!("no heartbeat thread: {error}")))?;
+    let opening = Opening::begin()?;
     let (connection, present) = (entered.inner.connection.clone(), entered.present.clone());
     let scope = locked(&present.scope).clone();
     let ask = move |path: String| -> BoxFuture<'static, Result<Response, String>> {
@@ -83,7 +71,7 @@ pub(super) fn begin(entered: Entered, constants: &Constants) -> Result<Box<dyn W
     };
     let source = Source {
         ask: Arc::new(ask),
-        ledger: ledger.clone(),
+        ledger: opening.ledger.clone(),
         keep: Arc::new(move |stream, object| locked(&present.scope).keeps(stream, object)),
         pulse: pulse(constants.slack),
         pulse_path: format!("/api/v1/namespaces/{}/configmaps?limit=1", scope.namespace),
@@ -92,21 +80,10 @@ pub(super) fn begin(entered: Entered, constants: &Constants) -> Result<Box<dyn W
     };
     let feeds = if scope.exclusive { streams::everywhere() } else { streams::of_trial(&scope.namespace) };
     let handle = entered.inner.runtime.handle().clone();
-    let recorder = Recorder::start(&handle, source, &feeds);
-    if !recorder.wait_synced(&handle, SYNC_LIMIT) {
-        return Err(Infra::transient("the cluster did not answer the recorder's lists"));
-    }
-    Ok(Box::new(Foreign {
-        recorder,
-        _heartbeat: heartbeat,
-        ledger,
-        facts,
-        history: History::new(),
-        clock,
-        sent: 0,
-        entered,
-        place: Place::new()?,
-    }))
+    let recording = opening
+        .record(&handle, source, &feeds, SYNC_LIMIT)
+        .ok_or_else(|| Infra::transient("the cluster did not answer the recorder's lists"))?;
+    Ok(Box::new(Foreign { recording, sent: 0, entered, place: Place::new()? }))
 }
 
 fn no_driver(what: &str) -> Infra {
@@ -114,12 +91,6 @@ fn no_driver(what: &str) -> Infra {
 }
 
 impl Foreign {
-    fn take_in(&mut self) {
-        while let Ok((at, fact)) = self.facts.try_recv() {
-            self.history.push(at, fact);
-        }
-    }
-
     /// Writes down, on the trial's namespace, how the boards' Nodes were: a run that is killed cannot put them right.
     async fn remember_boards(&self) -> Result<(), String> {
         let scope = locked(&self.entered.present.scope).clone();
@@ -152,7 +123,7 @@ impl Foreign {
         if touches {
             refused = self.remember_boards().await.err();
         }
-        let sent = self.ledger.now();
+        let sent = self.recording.now();
         let answer = match refused {
             Some(why) => ApiAnswer { error: Some(why), ..ApiAnswer::default() },
             None => {
@@ -160,7 +131,7 @@ impl Foreign {
                 locked(&self.entered.present.scope).note(&request, answer)
             }
         };
-        self.ledger.note(request_fact(id, sent, &request, &answer));
+        self.recording.ledger.note(request_fact(id, sent, &request, &answer));
         answer
     }
 }
@@ -175,38 +146,24 @@ impl World for Foreign {
             ));
         }
         let namespace = (!scope.exclusive).then_some(scope.namespace.as_str());
-        let handle = self.entered.inner.runtime.handle();
-        self.recorder.add(handle, streams::of_kind(kind, namespace));
-        if self.recorder.wait_synced(handle, SYNC_LIMIT) {
+        if self.recording.watch(streams::of_kind(kind, namespace)) {
             return Ok(());
         }
         Err(Infra::transient(format!("the cluster gave no list of {}", kind.stream)))
     }
 
     fn now(&self) -> Micros {
-        self.clock.now()
+        self.recording.now()
     }
 
     fn history(&self) -> &History {
-        &self.history
+        self.recording.history()
     }
 
     fn record(&mut self, fact: Fact) {
-        match fact {
-            Fact::TrialStarted { scenario, rig, case, seed, wall, constants, faults } => {
-                let wall = wall.or_else(|| Some(self.clock.wall()));
-                let started = Fact::TrialStarted { scenario, rig, case, seed, wall, constants, faults };
-                let scope = locked(&self.entered.present.scope).clone();
-                // The first records, before what the threads have noted since the world was opened.
-                self.history.push(Micros::ZERO, started);
-                self.history.push(Micros::ZERO, Fact::Namespace { name: scope.namespace });
-                for (board, node) in scope.boards {
-                    self.history.push(Micros::ZERO, Fact::Board { board, node });
-                }
-            }
-            other => self.ledger.note(other),
-        }
-        self.take_in();
+        let scope = locked(&self.entered.present.scope).clone();
+        let boards = scope.boards.into_iter().map(|(board, node)| Fact::Board { board, node });
+        self.recording.record(fact, [Fact::Namespace { name: scope.namespace }].into_iter().chain(boards));
     }
 
     fn request(&mut self, request: ApiRequest) -> ApiAnswer {
@@ -220,7 +177,7 @@ impl World for Foreign {
             let exchanges = (first..).zip(requests).map(|(id, request)| self.exchange(id, request));
             self.entered.inner.runtime.block_on(join_all(exchanges))
         });
-        self.take_in();
+        self.recording.take_in();
         answers.unwrap_or_default()
     }
 
@@ -237,14 +194,7 @@ impl World for Foreign {
     }
 
     fn wait(&mut self, until: Micros) {
-        let before = self.history.len();
-        self.take_in();
-        if self.history.len() == before
-            && let Ok((at, fact)) = self.facts.recv_timeout(self.clock.until(until))
-        {
-            self.history.push(at, fact);
-            self.take_in();
-        }
+        self.recording.wait(until);
     }
 
     fn boards(&self) -> Vec<String> {
@@ -261,21 +211,14 @@ impl World for Foreign {
         }
         let access = self.entered.inner.connection.access();
         let command = command::command(access, &scope, &self.place.file("kubectl-cache"), argv)?;
-        let begun = self.ledger.now();
-        let KubectlOutcome { code, stdout, stderr } =
-            self.entered.inner.guarded(|| kubectl::run(command, stdin))??;
-        self.record(Fact::Kubectl {
-            begun,
-            argv: argv.to_vec(),
-            status: code,
-            stdout: stdout.clone(),
-            stderr: stderr.clone(),
-        });
-        Ok(KubectlOutcome { code, stdout, stderr })
+        let begun = self.recording.now();
+        let outcome = self.entered.inner.guarded(|| kubectl::run(command, stdin))??;
+        self.recording.kubectl(begun, argv, &outcome);
+        Ok(outcome)
     }
 
     fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra> {
-        self.take_in();
+        self.recording.take_in();
         evidence(&self.entered.inner, dir)
             .map_err(|error| Infra::transient(format!("{} could not be written: {error}", dir.display())))
     }

@@ -110,6 +110,12 @@ impl Cable for Seat {
             LinkChange::Heal => Act::Heal,
             LinkChange::Delay(length) => Act::Delay(u64::try_from(length.as_micros()).unwrap_or(u64::MAX)),
             LinkChange::Loss(percent) => Act::Loss(percent),
+            LinkChange::Garbage(_) => {
+                return Err(Infra::lasting(
+                    "the switch of this rig passes frames on as they are",
+                    "run the scenario on a rig that offers link-garbage",
+                ));
+            }
         };
         self.network.act(self.board, act)
     }

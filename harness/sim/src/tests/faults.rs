@@ -1,9 +1,10 @@
 //! What each injected fault does, and that a schedule of them does it again.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use rigor_model::Constants;
-use rigor_model::faults::{Fault, FaultKind, FaultLevel, Faults, Schedule};
+use rigor_model::faults::{Fault, FaultKind, FaultLevel, FaultName, Faults, Schedule, Tally};
 use rigor_model::kinds::ObjectKind;
 use rigor_rigs::{ApiRequest, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::faults::{schedule, tally};
@@ -149,30 +150,53 @@ fn the_clocks_of_a_board_are_its_own() {
     assert!(story(&behind).contains("date: Wed, 31 Dec 2025 23:59:55 GMT"), "{}", story(&behind));
 }
 
-// The server's opportunities: before its answer leaves, after that, and when controllers have looked; each of three a request.
+// The server's opportunities: a request, what its controllers do about it, and the time after that; each of three a request.
 
 #[test]
 fn a_killed_server_loses_what_had_not_left_it_and_comes_back() {
-    let kill = FaultKind::Kill { down: 2_500_000 };
-    let acted = |nth| {
+    let acted = |nth, writes| {
+        let kill = FaultKind::Kill { down: 2_500_000, writes };
         let mut world = struck("/count", &[("server", nth, kill)]);
         pass(&mut world, 4.5);
         (story(&world), told(&world))
     };
-    let (before, facts) = acted(0);
-    assert_eq!(before, "0 up\n0 closed\n1 closed\n2 closed\n3 2\n4 3\n");
+    // Before it took the request, when it had counted, and when it had its answer ready.
+    for (writes, count) in [(0, "1\n4 2"), (1, "2\n4 3"), (2, "2\n4 3")] {
+        let told = acted(0, writes).0;
+        assert_eq!(told, format!("0 up\n0 closed\n1 closed\n2 closed\n3 {count}\n"), "{writes} writes");
+    }
+    let (_, facts) = acted(0, 1);
     assert_eq!(
         facts,
         "0.0 the server serves\n0.1 server kill begins\n2.6 server kill is over\n2.6 the server serves\n"
     );
     for nth in [1, 2] {
-        assert_eq!(acted(nth).0, "0 up\n0 1\n0 closed\n1 closed\n2 closed\n3 2\n4 3\n", "opportunity {nth}");
+        assert_eq!(
+            acted(nth, 0).0,
+            "0 up\n0 1\n0 closed\n1 closed\n2 closed\n3 2\n4 3\n",
+            "opportunity {nth}"
+        );
+    }
+}
+
+#[test]
+fn a_server_dies_in_the_middle_of_a_controller_s_turn() {
+    // Its turn is due every 2 s, and the line that it says then is its one write. Three opportunities are those of the request
+    // that watches, the next ones those of the first turn.
+    for (writes, said) in [(0, "0"), (1, "1")] {
+        let kill = FaultKind::Kill { down: 1_500_000, writes };
+        let mut world = struck("/watch", &[("server", 3, kill)]);
+        pass(&mut world, 3.6);
+        assert!(told(&world).contains("2.0 server kill begins"), "{}", told(&world));
+        assert!(!story(&world).contains("due"), "what it said went to nobody: {}", story(&world));
+        let lines = world.request(ApiRequest::new("GET", "/said", None)).text;
+        assert_eq!(lines, said, "{writes} writes");
     }
 }
 
 #[test]
 fn the_runner_s_request_waits_for_a_server_that_a_fault_has_killed_but_not_for_ever() {
-    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 2_500_000 })]);
+    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 2_500_000, writes: 0 })]);
     pass(&mut world, 0.5);
     let mut hasty = ApiRequest::new("GET", "/count", None);
     hasty.timeout = Micros(500_000);
@@ -180,6 +204,11 @@ fn the_runner_s_request_waits_for_a_server_that_a_fault_has_killed_but_not_for_e
     assert_eq!(world.now(), Micros(1_000_000));
     assert_eq!(count(&mut world), "2");
     assert!((2_500_000..2_700_000).contains(&world.now().0), "{}", world.now());
+    let last = world.history().records().iter().rev().find_map(|record| match &record.fact {
+        Fact::Request { sent, .. } => Some((*sent, record.at)),
+        _ => None,
+    });
+    assert_eq!(last, Some((world.now(), world.now())), "it was sent when there was a server");
     // What the scenario itself stopped is refused at once.
     world.control_plane(ControlPlaneAct::Stop).unwrap();
     let answer = world.request(ApiRequest::new("GET", "/count", None));
@@ -188,7 +217,7 @@ fn the_runner_s_request_waits_for_a_server_that_a_fault_has_killed_but_not_for_e
 
 #[test]
 fn a_kind_that_the_scenario_brings_along_is_watched_once_there_is_a_server_again() {
-    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000 })]);
+    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000, writes: 0 })]);
     pass(&mut world, 0.5);
     world.watch(ObjectKind::own("Copy", "v1", "configmaps", true)).unwrap();
     pass(&mut world, 2.0);
@@ -203,14 +232,14 @@ fn a_kind_that_the_scenario_brings_along_is_watched_once_there_is_a_server_again
 
 #[test]
 fn a_server_that_the_scenario_stops_stays_down_although_a_fault_had_killed_it() {
-    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000 })]);
+    let mut world = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000, writes: 0 })]);
     pass(&mut world, 0.5);
     world.control_plane(ControlPlaneAct::Stop).unwrap();
     pass(&mut world, 3.0);
     assert!(told(&world).ends_with("0.5 server kill is over\n"), "{}", told(&world));
     world.control_plane(ControlPlaneAct::Start).unwrap();
     assert_eq!(count(&mut world), "2");
-    let mut restarted = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000 })]);
+    let mut restarted = struck("/count", &[("server", 2, FaultKind::Kill { down: 1_000_000, writes: 0 })]);
     pass(&mut restarted, 0.5);
     restarted.control_plane(ControlPlaneAct::Restart).unwrap();
     assert!(restarted.now() < Micros(700_000));
@@ -320,7 +349,12 @@ fn a_link_can_be_slow_and_lose_packets_until_it_is_healed() {
 }
 
 fn drawn(path: &'static str, seed: u64, faults: &Faults) -> Simulated {
-    let mut world = world_with(path, seed, Sites::new(faults, &Constants::default(), &["a"], seed));
+    drawn_without(&BTreeSet::new(), path, seed, faults)
+}
+
+fn drawn_without(without: &BTreeSet<FaultName>, path: &'static str, seed: u64, faults: &Faults) -> Simulated {
+    let sites = Sites::new(faults, &Constants::default(), &["a"], seed).withholding(without);
+    let mut world = world_with(path, seed, sites);
     world.record(Fact::TrialStarted {
         scenario: "s".to_owned(),
         rig: "sim".to_owned(),
@@ -341,7 +375,7 @@ fn lines(world: &Simulated) -> String {
 
 #[test]
 fn the_faults_of_a_history_as_a_schedule_give_the_same_history() {
-    let mut injected = rigor_model::faults::Tally::default();
+    let mut injected = Tally::default();
     for seed in 0..150 {
         for level in [FaultLevel::Mild, FaultLevel::Harsh] {
             for path in ["/count", "/watch"] {
@@ -352,8 +386,8 @@ fn the_faults_of_a_history_as_a_schedule_give_the_same_history() {
             }
         }
     }
-    for kind in ["delay", "reorder", "duplicate", "lose", "cut", "clock", "power-cut", "kill"] {
-        assert!(injected.of(kind) > 0, "no {kind} among {injected}");
+    for kind in FaultName::ALL {
+        assert!(injected.of(kind) > 0, "no {} among {injected}", kind.name());
     }
 }
 
@@ -374,4 +408,29 @@ fn a_schedule_with_one_fault_less_is_the_same_up_to_that_fault() {
         tried += 1;
     }
     assert!(tried > 30, "{tried} histories had faults");
+}
+
+#[test]
+fn what_is_withheld_leaves_no_trace_but_its_number_and_the_rest_replays() {
+    let without = BTreeSet::from([FaultName::PowerCut, FaultName::Kill, FaultName::Clock, FaultName::Delay]);
+    let (mut withheld, mut injected) = (Tally::default(), Tally::default());
+    for seed in 0..60 {
+        let found = drawn_without(&without, "/count", seed, &Faults::Drawn(FaultLevel::Harsh));
+        let listed = Faults::Listed(schedule(found.history()));
+        let again = drawn_without(&without, "/count", seed, &listed);
+        assert_eq!(lines(&found), lines(&again), "seed {seed}");
+        assert_eq!(again.withheld(), Tally::default(), "a schedule of what struck has nothing to withhold");
+        assert!(!lines(&found).contains("\"server\""), "seed {seed}: the server is not killed");
+        withheld.add(&found.withheld());
+        injected.add(&tally(found.history()));
+    }
+    for kind in FaultName::ALL {
+        let (kept, away) = (injected.of(kind), withheld.of(kind));
+        assert_eq!(
+            (kept > 0, away > 0),
+            (!without.contains(&kind), without.contains(&kind)),
+            "{}",
+            kind.name()
+        );
+    }
 }

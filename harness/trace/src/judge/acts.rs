@@ -39,7 +39,13 @@ impl Bench<'_, '_> {
                 let verdicts = acts.iter().map(|act| self.act_verdict(&act.action, begin, end));
                 verdicts.max_by_key(|verdict| verdict.outcome).unwrap_or_else(Verdict::pass)
             }
-            Action::Power(_) | Action::Link(_) | Action::ControlPlane(_) => self.done(&facts),
+            Action::Power(_)
+            | Action::Link(_)
+            | Action::ControlPlane(_)
+            | Action::Scheduler(_)
+            | Action::Flash(_)
+            | Action::Send(_)
+            | Action::Mark(_) => self.done(&facts),
             Action::Kubectl(kubectl) => self.kubectl(kubectl, &facts),
             Action::Node(_) => self.played(&facts),
             Action::Apply(act) => self.answered(&act.api, &facts),

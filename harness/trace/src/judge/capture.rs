@@ -1,13 +1,13 @@
 //! `capture`: values of an object, of an answer or of a line become names.
 
-use rigor_model::Outcome;
 use rigor_model::expect::{Capture, CaptureFrom, Subject};
 use rigor_model::path::Path;
+use rigor_model::{Outcome, Section};
 use serde_json::Value;
 
 use super::message::{Window, evidence, listed};
 use super::{Bench, StepState, Unresolved, Verdict};
-use crate::history::{Fact, Micros};
+use crate::history::{Fact, Micros, Record};
 use crate::index::Version;
 use crate::interval::Interval;
 use crate::matching::Matcher;
@@ -32,8 +32,11 @@ impl Bench<'_, '_> {
                     (self.in_object(&look, fields), Some(look))
                 })
             }
-            CaptureFrom::Answer { request, fields } => {
-                Asked::new(request, &values).map(|asked| (self.in_answer(&asked, fields), None))
+            CaptureFrom::Answer { request, fields, sent, groups } => {
+                Asked::new(request, &values).map(|asked| (self.in_answer(&asked, fields, sent, groups), None))
+            }
+            CaptureFrom::Mark { name, node, fields } => {
+                Ok((self.in_mark(name, node.as_deref(), fields), None))
             }
             CaptureFrom::Line { of, groups } => self.in_line(of, groups, &values),
         };
@@ -67,6 +70,11 @@ impl Bench<'_, '_> {
         })
     }
 
+    /// Whether a capture takes what is there now; an observed scenario's steps look back, as they do over a history from elsewhere.
+    fn is_now(&self) -> bool {
+        self.staged && !(self.judge.scenario.observe && self.step.section == Section::Steps)
+    }
+
     fn in_object(&self, look: &Look, fields: &[(String, Path)]) -> Sought {
         let Look::State { selection, matcher, .. } = look else { return Err(String::new()) };
         let is_meant = |version: &&Version| {
@@ -80,7 +88,7 @@ impl Bench<'_, '_> {
             .into_iter()
             .filter_map(|(_, versions)| {
                 // While a trial runs, what is there now; in a history from elsewhere, what ever was.
-                if self.staged { versions.last().filter(is_meant) } else { versions.iter().rfind(is_meant) }
+                if self.is_now() { versions.last().filter(is_meant) } else { versions.iter().rfind(is_meant) }
             })
             .collect();
         match found.as_slice() {
@@ -119,7 +127,31 @@ impl Bench<'_, '_> {
         }
     }
 
-    fn in_answer(&self, asked: &Asked, fields: &[(String, Path)]) -> Sought {
+    /// The last mark of that name.
+    fn in_mark(&self, name: &str, node: Option<&str>, fields: &[(String, Path)]) -> Sought {
+        let (name, node) = (self.word(name), node.map(|node| self.word(node)).transpose());
+        let (name, node) = (name.map_err(|why| why.to_string())?, node.map_err(|why| why.to_string())?);
+        let last = self.view.marks().rfind(|record| {
+            matches!(&record.fact, Fact::Mark { name: found, subject }
+                if *found == name && (node.is_none() || *subject == node))
+        });
+        let Some(Record { fact: Fact::Mark { name, subject }, seq, at }) = last else {
+            return Err(format!("the history has no mark `{name}`"));
+        };
+        let mut parts = serde_json::Map::from_iter([("name".to_owned(), Value::from(name.as_str()))]);
+        parts.extend(subject.iter().map(|node| ("node".to_owned(), Value::from(node.as_str()))));
+        let captured = fields_of(&Value::Object(parts), fields, "mark")?;
+        let verdict = Verdict { captured, ..Verdict::pass() };
+        Ok(verdict.with_found(Interval::exactly(*at), usize::try_from(*seq).ok()))
+    }
+
+    fn in_answer(
+        &self,
+        asked: &Asked,
+        fields: &[(String, Path)],
+        sent: &[(String, Path)],
+        groups: &[String],
+    ) -> Sought {
         let numbers = self.view.request_numbers();
         let last =
             numbers.iter().rev().map(|number| self.view.record(*number)).find(|record| asked.is(record));
@@ -140,10 +172,13 @@ impl Bench<'_, '_> {
                 None => "no such request was made".to_owned(),
             });
         };
-        let Fact::Request { response, .. } = &record.fact else { return Err(String::new()) };
+        let Fact::Request { response, body, path, .. } = &record.fact else { return Err(String::new()) };
         let seq = usize::try_from(record.seq).ok();
-        let captured = fields_of(response.as_ref().unwrap_or(&Value::Null), fields, "answer")
-            .map_err(|why| format!("{why}{}", evidence(seq)))?;
+        let told = |why| format!("{why}{}", evidence(seq));
+        let mut captured =
+            fields_of(response.as_ref().unwrap_or(&Value::Null), fields, "answer").map_err(told)?;
+        captured.extend(fields_of(body.as_ref().unwrap_or(&Value::Null), sent, "request").map_err(told)?);
+        captured.extend(asked.groups(path, groups));
         let verdict = Verdict { captured, ..Verdict::pass() };
         Ok(verdict.with_found(self.view.fact_interval(record), usize::try_from(record.seq).ok()))
     }

@@ -43,7 +43,14 @@ fn concerns(action: &Action, requests: Option<&Requests>, fact: &Fact) -> bool {
             *board == link.board && *act == link.change.act()
         }
         (Action::ControlPlane(wanted), Fact::ControlPlane { act, .. }) => act == wanted,
-        (Action::Kubectl(_), Fact::Kubectl { .. }) => true,
+        (Action::Scheduler(wanted), Fact::Scheduler { name, act, .. }) => {
+            *name == wanted.name && *act == wanted.act
+        }
+        (Action::Flash(flash), Fact::Flash { board, image, .. }) => {
+            *board == flash.board && *image == flash.image
+        }
+        (Action::Send(send), Fact::Sent { board, .. }) => *board == send.board,
+        (Action::Mark(_), Fact::Mark { .. }) | (Action::Kubectl(_), Fact::Kubectl { .. }) => true,
         (Action::Node(node), Fact::Request { method, path, .. }) => {
             method != "GET" && is_of_node(path, &node.name)
         }
@@ -74,7 +81,7 @@ fn requests(action: &Action, values: &Values, namespace: &str) -> Option<Request
         let path = kind.object_path(&place(api), &fill(name));
         part.map_or_else(|| path.clone(), |part| format!("{path}/{part}"))
     };
-    let of = |methods, paths, api: &Api| Some(Requests { methods, paths, user: api.user.to_string() });
+    let of = |methods, paths, api: &Api| Some(Requests { methods, paths, user: fill(&api.user.to_string()) });
     match action {
         Action::Apply(act) => {
             let written = act.objects.iter().filter_map(|object| manifest(object, values, &place(&act.api)));
@@ -119,6 +126,10 @@ fn requests(action: &Action, values: &Values, namespace: &str) -> Option<Request
         Action::Power(_)
         | Action::Link(_)
         | Action::ControlPlane(_)
+        | Action::Scheduler(_)
+        | Action::Flash(_)
+        | Action::Send(_)
+        | Action::Mark(_)
         | Action::Node(_)
         | Action::Kubectl(_)
         | Action::Wait(_)

@@ -15,6 +15,8 @@ pub(super) enum Edge {
     TooEarly(Duration),
     /// Certainly after it, by at least so much.
     TooLate(Duration),
+    /// Certainly before it or after it.
+    Outside,
     /// Not certainly outside.
     Inside(Margins),
     /// It may be either, and what is known is too coarse to say.
@@ -74,6 +76,7 @@ mod tests {
             let shown = match edge {
                 Edge::TooEarly(by) => format!("early by {by:?}"),
                 Edge::TooLate(by) => format!("late by {by:?}"),
+                Edge::Outside => "outside".to_owned(),
                 Edge::Inside(margins) => format!(
                     "inside {} {} ±{}",
                     margins.early_micros.unwrap_or_default() / 1000,
@@ -119,6 +122,7 @@ mod tests {
                     prop_assert!(margins.early_micros.unwrap_or_default() >= when as i64 - not_before as i64);
                     prop_assert!(margins.late_micros.unwrap_or_default() >= not_after as i64 - when as i64);
                 }
+                Edge::Outside => prop_assert!(when < not_before || when > not_after),
                 Edge::Unclear(doubt) => prop_assert!(doubt > slack),
             }
         }
@@ -135,7 +139,7 @@ mod tests {
                 Edge::TooEarly(_) => prop_assert!(matches!(narrow, Edge::TooEarly(_))),
                 Edge::TooLate(_) => prop_assert!(matches!(narrow, Edge::TooLate(_) | Edge::TooEarly(_))),
                 Edge::Inside(_) => prop_assert!(matches!(narrow, Edge::Inside(_))),
-                Edge::Unclear(_) => {}
+                Edge::Outside | Edge::Unclear(_) => {}
             }
         }
     }

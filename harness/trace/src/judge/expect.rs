@@ -1,5 +1,7 @@
 //! `expect`: it becomes so inside the window; and `order`.
 
+use std::time::Duration;
+
 use rigor_model::Outcome;
 use rigor_model::expect::{Expect, ExpectWindow, Order};
 use rigor_model::expr::Instant;
@@ -88,6 +90,7 @@ impl Bench<'_, '_> {
     }
 
     fn expect_state(&self, look: &Look, changes: &[Change], edges: Edges, window: Window<'_>) -> StepState {
+        let mut doubt = None;
         for (position, onset) in changes.iter().enumerate().filter(|(_, change)| change.holds) {
             let end = changes.get(position + 1).map(|change| change.when);
             if end.is_some_and(|end| end.is_before(edges.from)) {
@@ -101,13 +104,36 @@ impl Bench<'_, '_> {
                 return self.placed(onset.when, onset.record, edges, window);
             }
             let not_before = edges.not_before.unwrap_or(edges.from);
-            let was_before = onset.when.is_before(edges.from);
-            if was_before && end.is_some_and(|end| end.latest < not_before.earliest) {
+            // It was so before the base: too early if it certainly was still so when the window opened. One that ended about then
+            // is passed over, as one that ended before.
+            if let Some(end) =
+                end.filter(|end| onset.when.is_before(edges.from) && !not_before.is_before(*end))
+            {
+                if end.latest > not_before.earliest {
+                    doubt = Some(end.width() + not_before.width());
+                }
                 continue;
             }
-            return self.placed(onset.when, onset.record, edges, window);
+            let state = self.placed(onset.when, onset.record, edges, window);
+            return self.unless_lasting(state, doubt, window);
         }
         self.not_yet(look, edges, window)
+    }
+
+    /// A pass is none if it may have been so all the time from before the window, and what is known is too coarse to say.
+    fn unless_lasting(&self, state: StepState, doubt: Option<Duration>, window: Window<'_>) -> StepState {
+        let Some(doubt) = doubt.filter(|doubt| *doubt > self.view.slack()) else { return state };
+        match state {
+            StepState::Settled(verdict) if verdict.outcome == Outcome::Pass => {
+                let why = format!(
+                    "the observer was too slow: it was so before, and whether it still was when the window opened is uncertain by {} where the slack is {}",
+                    seconds(doubt),
+                    seconds(self.view.slack())
+                );
+                StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)))
+            }
+            StepState::Settled(_) | StepState::Pending { .. } => state,
+        }
     }
 
     fn expect_occurrence(
@@ -125,7 +151,21 @@ impl Bench<'_, '_> {
 
     /// The verdict on something that was found at `when`.
     fn placed(&self, when: Interval, record: Option<usize>, edges: Edges, window: Window<'_>) -> StepState {
-        let settled = match edges::place(when, edges.not_before, Some(edges.not_after), self.view.slack()) {
+        let place = |when| edges::place(when, edges.not_before, Some(edges.not_after), self.view.slack());
+        let parts = self.possible(when);
+        // Where an end of the interval is in an outage, it is known better.
+        let when = match parts.as_slice() {
+            [part] => *part,
+            _ => when,
+        };
+        let (edge, away) = match (place(when), parts.as_slice()) {
+            (Edge::Unclear(doubt), [_, _, ..]) => {
+                let (agreed, away) = Self::in_parts(&parts, place);
+                (agreed.unwrap_or(Edge::Unclear(doubt)), away)
+            }
+            (edge, _) => (edge, String::new()),
+        };
+        let settled = match edge {
             Edge::Inside(margins) => Verdict::pass().with_margins(margins).with_found(when, record),
             Edge::TooEarly(by) => {
                 let text = self.found_outside(record, when, &format!("{} too early", seconds(by)), window);
@@ -134,17 +174,27 @@ impl Bench<'_, '_> {
                 let before = when.is_before(edges.from);
                 Self::unless_excused(failure, before.then(|| self.excuse(when, edges.from)).flatten())
             }
-            Edge::TooLate(by) => match self.stalled(edges.from.earliest, edges.not_after.latest) {
-                Some(stall) => Verdict::because(Outcome::Undecided, self.explain(window, &stall))
-                    .with_found(when, record),
-                None => {
-                    let text = self.found_outside(record, when, &format!("{} too late", seconds(by)), window);
-                    Verdict::because(Outcome::Fail, text).with_found(when, record)
+            Edge::TooLate(_) | Edge::Outside => {
+                match self.stalled(edges.from.earliest, edges.not_after.latest) {
+                    Some(stall) => Verdict::because(Outcome::Undecided, self.explain(window, &stall))
+                        .with_found(when, record),
+                    None => {
+                        let how = match edge {
+                            Edge::TooLate(by) => format!("{} too late", seconds(by)),
+                            _ => format!("too early or too late ({away})"),
+                        };
+                        let text = self.found_outside(record, when, &how, window);
+                        Verdict::because(Outcome::Fail, text).with_found(when, record)
+                    }
                 }
-            },
+            }
             Edge::Unclear(doubt) => {
+                let away = match away.as_str() {
+                    "" => away,
+                    _ => format!("; {away}, and it matters whether it came before that or after"),
+                };
                 let why = format!(
-                    "the observer was too slow: it came at {when}, and that is uncertain by {} where the slack is {}",
+                    "the observer was too slow: it came at {when}, and that is uncertain by {} where the slack is {}{away}",
                     seconds(doubt),
                     seconds(self.view.slack())
                 );
@@ -202,6 +252,8 @@ impl Bench<'_, '_> {
         if let Some(why) = self.blind_spot(look, opens.earliest, edges.not_after.latest) {
             return StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)));
         }
+        // So many at least must come, whatever happens; an exact number need not be kept.
+        let excuse = || (!only_grows_true(count)).then(|| self.excuse(edges.not_after, opens)).flatten();
         let right: Vec<u64> = (certain..=possible).filter(|number| count.holds(*number, *number)).collect();
         if right.is_empty() {
             // More of them may have been held up with the harness; fewer cannot.
@@ -214,9 +266,7 @@ impl Bench<'_, '_> {
             }
             let text = self.miscounted(look, all, count, (certain, possible), opens, edges.not_after, window);
             let failure = Verdict::because(Outcome::Fail, text);
-            // So many at least must come, whatever happens; an exact number need not be kept.
-            let excuse = (!only_grows_true(count)).then(|| self.excuse(edges.not_after, opens)).flatten();
-            return StepState::Settled(Self::unless_excused(failure, excuse));
+            return StepState::Settled(Self::unless_excused(failure, excuse()));
         }
         let doubtful = all.iter().filter(|occurrence| on_edge(occurrence, opens, edges.not_after));
         let doubt = doubtful
@@ -230,7 +280,8 @@ impl Bench<'_, '_> {
                     "the observer was too slow: from {certain} to {possible} are in the window, uncertain by {}",
                     seconds(doubt)
                 );
-                StepState::Settled(Verdict::because(Outcome::Undecided, self.explain(window, &why)))
+                let unclear = Verdict::because(Outcome::Undecided, self.explain(window, &why));
+                StepState::Settled(Self::unless_excused(unclear, excuse()))
             }
             None => self.count_settled(all, edges, (certain, possible)),
         }
@@ -331,6 +382,6 @@ fn only_grows_true(count: &Count) -> bool {
 }
 
 /// Seconds with milliseconds: `2.310 s`.
-pub(super) fn seconds(length: std::time::Duration) -> String {
+pub(super) fn seconds(length: Duration) -> String {
     Micros::from_duration(length).to_string()
 }

@@ -16,6 +16,9 @@ use crate::interval::Interval;
 /// The longest time that a board waits before it tries again what failed.
 const BOARD_RETRY: Duration = Duration::from_secs(10);
 
+/// The longest time that a board that lost its connection waits before it opens the next: 2 s and a quarter of jitter.
+const RECONNECT: Duration = Duration::from_millis(2_500);
+
 /// The least step of time between two looks at an expectation that waits for a fault to be over.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -48,9 +51,15 @@ impl<'h> Bench<'h, '_> {
             + BOARD_RETRY
     }
 
-    /// An upper edge that lies `own` after what it counts from: from the last fault, if that is later. A fault that began after
-    /// the window had closed moves nothing: until then there was quiet for as long as the bound says.
+    /// How long after a fault its victims may still wait before they try again.
+    fn respite(&self) -> Duration {
+        if self.judge.scenario().boards.is_empty() { Duration::ZERO } else { RECONNECT }
+    }
+
+    /// An upper edge that lies `own` after what it counts from: from when a board tried again after the last fault, if that is
+    /// later. A fault that began after the window had closed moves nothing: until then there was quiet for as long as the bound says.
     pub(super) fn late_edge(&self, edge: Interval, own: Duration) -> Interval {
+        let own = own + self.respite();
         self.harm().fold(edge, |edge, harm| {
             if harm.begin > edge.latest {
                 return edge;

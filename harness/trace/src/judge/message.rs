@@ -8,7 +8,7 @@ use rigor_model::expr::Instant;
 use rigor_model::pattern::Count;
 
 use super::Bench;
-use crate::history::{Fact, Micros, Phase, Record, link_words};
+use crate::history::{Fact, Micros, Phase, Record, flash_words, link_words};
 use crate::interval::Interval;
 use crate::matching::Difference;
 use crate::timeline::{Look, Occurrence};
@@ -236,6 +236,14 @@ pub(crate) fn describe(record: &Record) -> String {
             format!("link of {board}: {}", link_words(*act, *micros, *percent))
         }
         Fact::ControlPlane { act, .. } => format!("control plane: {}", act.name()),
+        Fact::Scheduler { name, act, .. } => format!("scheduler {name}: {}", act.name()),
+        Fact::Flash { board, image, sha256, erased, .. } => {
+            format!("flash of {board}: {}", flash_words(image.as_deref(), sha256, *erased))
+        }
+        Fact::Sent { board, line } => format!("sent to the console of {board}: {line}"),
+        Fact::Mark { name, subject } => {
+            format!("mark {name}{}", subject.iter().map(|of| format!(" of {of}")).collect::<String>())
+        }
         Fact::ControlPlaneReady {} => "the control plane serves".to_owned(),
         Fact::Process { who, status, .. } => format!("{who} ended with {status}"),
         Fact::Fault { fault, phase: Phase::Begin } => {
@@ -253,7 +261,6 @@ pub(crate) fn describe(record: &Record) -> String {
         | Fact::Kubectl { .. }
         | Fact::Step { .. }
         | Fact::Instant { .. }
-        | Fact::Mark { .. }
         | Fact::Stall { .. }
         | Fact::TrialEnded {} => format!("record {}", record.seq),
     }

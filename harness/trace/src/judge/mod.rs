@@ -5,6 +5,7 @@
 //! judged over what was recorded up to its end.
 
 mod acts;
+mod away;
 mod capture;
 mod concern;
 mod edges;
@@ -206,7 +207,11 @@ impl<'s> Judge<'s> {
         let boards = self.scenario.boards.iter();
         let mut values: Values = boards.map(|board| (board.clone(), node(board))).collect();
         values.insert("namespace".to_owned(), Value::String(history.namespace().to_owned()));
+        let staged = !history.index().steps.is_empty();
         for (earlier, step) in self.scenario.plan.iter().enumerate().take(index) {
+            if self.leaves_out(step, staged) {
+                continue;
+            }
             if let Action::Capture(_) = step.action
                 && let StepState::Settled(verdict) = self.step(earlier, history, history.last_at())
             {
@@ -240,6 +245,9 @@ impl<'s> Judge<'s> {
         let mut outcome = Outcome::Pass;
         let mut messages = Vec::new();
         for (index, step) in self.scenario.plan.iter().enumerate() {
+            if self.leaves_out(step, staged) {
+                continue;
+            }
             let reached = history.index().steps.get(&index).is_some_and(|marks| marks.begin.is_some());
             if staged && !reached {
                 if outcome == Outcome::Pass && step.section != Section::Cleanup {
@@ -271,6 +279,12 @@ impl<'s> Judge<'s> {
         }
         let message = (!messages.is_empty()).then(|| messages.join("\n"));
         ScenarioVerdict { title: self.scenario.title(), outcome, message, steps, violations }
+    }
+
+    /// Whether a step is no part of what is judged: over a history from elsewhere, what an observed scenario does to bring the
+    /// situation about on a rig.
+    fn leaves_out(&self, step: &Step, staged: bool) -> bool {
+        self.scenario.observe && !staged && step.section != Section::Steps
     }
 
     fn bench<'h>(&'h self, index: usize, step: &'h Step, history: &'h History, now: Micros) -> Bench<'h, 's> {
@@ -328,12 +342,12 @@ impl Bench<'_, '_> {
 
     fn state(&self) -> StepState {
         match &self.step.action {
-            Action::Expect(expect) => self.expect(expect),
+            Action::Expect(expect) => self.given(expect.given, self.expect(expect)),
             Action::Never(never) => self.never(never),
             Action::Always(always) => self.always(always),
             Action::Unchanged(unchanged) => self.unchanged(unchanged),
             Action::Order(order) => self.order(order),
-            Action::Capture(capture) => self.capture(capture),
+            Action::Capture(capture) => self.given(capture.given, self.capture(capture)),
             Action::Apply(_)
             | Action::Create(_)
             | Action::Replace(_)
@@ -347,11 +361,27 @@ impl Bench<'_, '_> {
             | Action::Power(_)
             | Action::Link(_)
             | Action::ControlPlane(_)
+            | Action::Scheduler(_)
+            | Action::Flash(_)
+            | Action::Send(_)
+            | Action::Mark(_)
             | Action::Node(_)
             | Action::Kubectl(_)
             | Action::Wait(_)
             | Action::Advance(_)
             | Action::Parallel(_) => self.act(),
+        }
+    }
+
+    /// What a premise amounts to: where it is not so, nothing is said.
+    fn given(&self, given: bool, state: StepState) -> StepState {
+        match state {
+            StepState::Settled(verdict) if given && verdict.outcome == Outcome::Fail => {
+                let why = verdict.message.unwrap_or_default();
+                let text = format!("{why}\n  the history does not hold what is given");
+                StepState::Settled(Verdict::because(Outcome::Undecided, text))
+            }
+            state @ (StepState::Pending { .. } | StepState::Settled(_)) => state,
         }
     }
 

@@ -126,7 +126,7 @@ impl Bench<'_, '_> {
     }
 
     /// A name in an expression: as it stands, or a captured value.
-    fn word(&self, text: &str) -> Result<String, Unresolved> {
+    pub(super) fn word(&self, text: &str) -> Result<String, Unresolved> {
         if template::names(text).is_empty() {
             return Ok(text.to_owned());
         }
@@ -194,11 +194,11 @@ impl Bench<'_, '_> {
     fn mark(&self, name: &str, subject: Option<&str>) -> Result<Interval, Unresolved> {
         let subject = subject.map(|subject| self.word(subject)).transpose()?;
         let subject = subject.as_deref();
-        let found = self.view.marks().filter(|record| {
+        let found = self.view.marks().rfind(|record| {
             matches!(&record.fact, Fact::Mark { name: found, subject: of }
                 if found == name && (subject.is_none() || of.as_deref() == subject))
         });
-        match found.last() {
+        match found {
             Some(record) => Ok(Interval::exactly(record.at)),
             None => Err(Unresolved::new(format!("the history has no mark `{name}`"))),
         }

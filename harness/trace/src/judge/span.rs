@@ -82,7 +82,8 @@ impl Bench<'_, '_> {
         } else if wrong > 0 {
             let why =
                 format!("from {certain} to {possible} are in the window, which is too uncertain to say");
-            Verdict::because(Outcome::Undecided, self.explain(window, &why))
+            let unclear = Verdict::because(Outcome::Undecided, self.explain(window, &why));
+            Self::unless_excused(unclear, self.excuse(until, from))
         } else {
             Verdict::pass()
         })
@@ -142,10 +143,18 @@ impl Bench<'_, '_> {
                     }
                 }
                 Touch::Possible(width) if *width > self.view.slack() => {
-                    doubt = doubt.or(Some(format!(
+                    let why = format!(
                         "the observer was too slow: {what} at {when}, and that is uncertain by {}",
                         seconds(*width)
-                    )));
+                    );
+                    // If it certainly were so it would be excused.
+                    match self.excuse(*when, from) {
+                        None => doubt = doubt.or(Some(why)),
+                        Some(excuse) => {
+                            let unclear = Verdict::because(Outcome::Undecided, self.explain(window, &why));
+                            excused.get_or_insert_with(|| Self::unless_excused(unclear, Some(excuse)));
+                        }
+                    }
                 }
                 Touch::Possible(_) | Touch::None => {}
             }
@@ -223,10 +232,13 @@ impl Bench<'_, '_> {
                             "the observer was too slow: the field changed at {when}, uncertain by {}",
                             seconds(width)
                         );
-                        return StepState::Settled(Verdict::because(
-                            Outcome::Undecided,
-                            self.explain(window, &why),
-                        ));
+                        let unclear = Verdict::because(Outcome::Undecided, self.explain(window, &why));
+                        match self.excuse(when, from) {
+                            None => return StepState::Settled(unclear),
+                            Some(excuse) => {
+                                excused.get_or_insert_with(|| Self::unless_excused(unclear, Some(excuse)));
+                            }
+                        }
                     }
                     Touch::Possible(_) | Touch::None => {}
                 }

@@ -1,5 +1,8 @@
 //! SCHED-56: for each binding that the scheduler makes, the requests of all scheduler-bound pods which
 //! the node's last status write does not cover, this one included, are within that write's allocatable.
+//!
+//! The scheduler is the control plane's own one. What another one binds it can neither refuse nor foresee, so pods of other
+//! schedulers are left out like those bound by hand: they are not judged, and not counted against those that are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +28,13 @@ const COUNTED: [&str; 7] = [
 /// What a pod asks for that declares no memory at all, in bytes.
 const UNDECLARED_MEMORY: &str = "16Ki";
 
+/// Whose pods are the built-in scheduler's unless flags say otherwise, and the profile with this rule.
+const DEFAULT: &str = "default-scheduler";
+const PROFILE: &str = "kube32";
+
 /// A node as its last status write left it.
 struct Book<'a> {
+    node: &'a Value,
     status: &'a Value,
     written: u64,
 }
@@ -36,6 +44,8 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
         return;
     }
     let by_hand = bound_by_hand(ground);
+    let own = own_names(ground);
+    let is_own = |pod: &Value| own.contains(pod["spec"]["schedulerName"].as_str().unwrap_or(DEFAULT));
     let mut versions: Vec<(u64, &str, &ObjectKey, &Version)> = Vec::new();
     for plural in ["nodes", "pods"] {
         for (key, all) in ground.objects(plural) {
@@ -56,9 +66,12 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
                 continue;
             }
             let status = &object["status"];
-            let changed = books.get(key.1.as_str()).is_none_or(|book| book.status != status);
-            if changed {
-                books.insert(&key.1, Book { status, written });
+            match books.get_mut(key.1.as_str()) {
+                // Somebody wrote something else of the node.
+                Some(book) if book.status == status && !repeats(book.node, object) => book.node = object,
+                Some(_) | None => {
+                    books.insert(&key.1, Book { node: object, status, written });
+                }
             }
             continue;
         }
@@ -70,6 +83,7 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
         let node = node_of(object);
         let newly = !node.is_empty() && before.unwrap_or_default() != node && version.blind_since.is_none();
         if !newly
+            || !is_own(object)
             || by_hand.contains(&key.1)
             || by_hand
                 .iter()
@@ -82,6 +96,7 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
             let Some(free) = offered(book.status, resource) else { continue };
             let uncovered = pods.iter().filter(|(other, (changed, pod))| {
                 node_of(pod) == node
+                    && is_own(pod)
                     && !by_hand.contains(&other.1)
                     && !finished(pod)
                     && (**other == key || *changed > book.written || pending(pod))
@@ -99,6 +114,30 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
             }
         }
     }
+}
+
+/// The names by which pods ask for the control plane's own scheduler with this rule of accounting, as its flags say; a name under
+/// which the scenario started a scheduler is that one's.
+fn own_names(ground: &Ground<'_>) -> BTreeSet<String> {
+    let mut names = BTreeSet::from([DEFAULT.to_owned()]);
+    for flag in &ground.scenario.flags {
+        let named = match flag.split_once('=') {
+            Some(("--default-scheduler-profile", profile)) => Some((DEFAULT, profile)),
+            Some(("--scheduler-profile", named)) => named.split_once('='),
+            Some(_) | None => None,
+        };
+        match named {
+            Some((name, PROFILE)) => names.insert(name.to_owned()),
+            Some((name, _)) => names.remove(name),
+            None => false,
+        };
+    }
+    for act in ground.view.acts() {
+        if let Fact::Scheduler { name, .. } = &act.fact {
+            names.remove(name);
+        }
+    }
+    names
 }
 
 /// Names of pods that the scenario bound itself, or created with a node (a `*` ends a generated name).
@@ -131,6 +170,19 @@ fn bound_by_hand(ground: &Ground<'_>) -> BTreeSet<String> {
         names.insert("*".to_owned());
     }
     names
+}
+
+/// Whether a version of a node says nothing new, but for what control planes note on it: its status was written again.
+fn repeats(old: &Value, new: &Value) -> bool {
+    let rest = |node: &Value| {
+        let (mut metadata, spec) = (node["metadata"].clone(), node["spec"].clone());
+        metadata["resourceVersion"].take();
+        let noted = metadata["annotations"].take();
+        let noted = noted.as_object().cloned().unwrap_or_default().into_iter();
+        let noted: Vec<_> = noted.filter(|(key, _)| !key.starts_with("control-plane.rigor.dev/")).collect();
+        (metadata, noted, spec)
+    };
+    rest(old) == rest(new)
 }
 
 fn node_of(pod: &Value) -> &str {

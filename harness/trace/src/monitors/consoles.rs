@@ -29,6 +29,8 @@ pub(super) fn no_panic_or_reset(ground: &Ground<'_>, seen: &mut Vec<Violation>) 
     for record in ground.view.acts() {
         if let Fact::Power { board, act: PowerAct::Restore | PowerAct::Cycle, begun } = &record.fact {
             switched.entry(board).or_default().push(*begun);
+        } else if let Fact::Flash { board, begun, .. } = &record.fact {
+            switched.entry(board).or_default().push(*begun);
         }
     }
     // A fault that cut its power is an asked-for reset, too.
@@ -56,11 +58,11 @@ pub(super) fn no_panic_or_reset(ground: &Ground<'_>, seen: &mut Vec<Violation>) 
     }
 }
 
-/// A process that ends by itself is the control plane's failure, or the rig's.
+/// A process that ends by itself is the control plane's failure or a scheduler's, or else the rig's.
 pub(super) fn no_process_ends(ground: &Ground<'_>, seen: &mut Vec<Violation>) {
     for record in ground.history.records() {
         if let Fact::Process { who, status, .. } = &record.fact {
-            let infra = who != "control-plane";
+            let infra = who != "control-plane" && !who.starts_with("scheduler:");
             seen.push(at(record, "no process ends unasked", format!("{who} ended with {status}"), infra));
         }
     }
@@ -151,6 +153,11 @@ fn contacts(ground: &Ground<'_>, board: &str) -> Vec<Stretch> {
                 all.push((from, record.at));
             }
             power = !matches!(act, PowerAct::Cut | PowerAct::Hang);
+        } else if let Fact::Flash { board: of, .. } = &record.fact
+            && of == board
+        {
+            all.extend(since.take().map(|from| (from, record.at)));
+            power = true;
         } else if let Fact::Link { board: of, act, .. } = &record.fact
             && of == board
         {
@@ -221,7 +228,8 @@ fn runs<'a>(ground: &Ground<'a>) -> BTreeMap<&'a str, Vec<Run<'a>>> {
 
 /// The board that loses its power by a fact.
 fn dark(fact: &Fact) -> Option<&str> {
-    if let Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } = fact {
+    if let Fact::Power { board, act: PowerAct::Cut | PowerAct::Cycle, .. } | Fact::Flash { board, .. } = fact
+    {
         return Some(board);
     }
     let Fact::Fault { fault: Fault { site, kind: FaultKind::PowerCut { .. }, .. }, phase: Phase::Begin } =

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rigor_model::expect::{NamespaceScope, Observation, RequestFilter, Selector, Subject};
 use rigor_model::path::Path;
-use rigor_model::pattern::{Count, Pattern};
+use rigor_model::pattern::{Count, Operator, Pattern};
 use rigor_model::template::{self, MissingName};
 use serde_json::Value;
 
@@ -81,9 +81,12 @@ pub(crate) enum Source {
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     method: Option<String>,
-    path: Option<Matcher>,
+    path: Option<Box<Matcher>>,
+    /// The path's expression, if that is what it is.
+    path_expression: Option<regex::Regex>,
     user: Option<String>,
     status: Option<u16>,
+    sent: Option<Box<Matcher>>,
     answer: Option<Matcher>,
     headers: Vec<(String, Matcher)>,
 }
@@ -92,9 +95,17 @@ impl Asked {
     pub fn new(filter: &RequestFilter, values: &Values) -> Result<Asked, CannotLook> {
         Ok(Asked {
             method: filter.method.clone(),
-            path: Matcher::with(filter.path.as_ref(), None, values)?,
+            path: Matcher::with(filter.path.as_ref(), None, values)?.map(Box::new),
+            path_expression: match filter.path.as_ref() {
+                Some(Pattern::Operators(all)) => match all.as_slice() {
+                    [Operator::Regex(text)] => regex::Regex::new(&template::fill_text(text, values)?).ok(),
+                    _ => None,
+                },
+                _ => None,
+            },
             user: filter.user.as_ref().map(ToString::to_string),
             status: filter.status,
+            sent: Matcher::with(filter.sent.as_ref(), None, values)?.map(Box::new),
             answer: Matcher::with(filter.body.as_ref(), filter.cel.as_ref(), values)?,
             headers: filter
                 .headers
@@ -106,10 +117,21 @@ impl Asked {
 
     /// Whether a request is meant, whatever was answered.
     pub fn is_made(&self, record: &Record) -> bool {
-        let Fact::Request { as_user, method, path, .. } = &record.fact else { return false };
+        let Fact::Request { as_user, method, path, body, .. } = &record.fact else { return false };
         self.method.as_ref().is_none_or(|wanted| wanted == method)
             && self.path.as_ref().is_none_or(|wanted| wanted.matches(Some(&Value::String(path.clone()))))
             && self.user.as_ref().is_none_or(|wanted| wanted == as_user)
+            && self.sent.as_ref().is_none_or(|wanted| wanted.matches(body.as_ref()))
+    }
+
+    /// What the named groups of the path's expression found.
+    pub fn groups(&self, path: &str, names: &[String]) -> Values {
+        let expression = self.path_expression.as_ref();
+        let Some(found) = expression.and_then(|expression| expression.captures(path)) else {
+            return Values::new();
+        };
+        let of = |name: &String| Some((name.clone(), Value::String(found.name(name)?.as_str().to_owned())));
+        names.iter().filter_map(of).collect()
     }
 
     /// Whether a request is meant.

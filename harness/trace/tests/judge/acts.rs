@@ -94,6 +94,15 @@ fn reading_before_writing_is_no_answer_to_an_apply() {
 }
 
 #[test]
+fn a_user_is_looked_for_with_its_values_put_in() {
+    let mut bound = request("POST", "/api/v1/namespaces/default/pods/p/binding", 201, json!({}));
+    if let Fact::Request { as_user, .. } = &mut bound {
+        *as_user = "token:of-default".to_owned();
+    }
+    assert_eq!(told("- bind: {pod: p, node: a, user: \"token:of-${namespace}\"}", vec![bound]), "pass");
+}
+
+#[test]
 fn traffic_of_played_nodes_is_not_an_acts_answer() {
     let steps = "- patch: {kind: Node, name: a, type: merge, patch: {metadata: {labels: {x: \"1\"}}}}\n- node: {name: n1}";
     let facts = vec![

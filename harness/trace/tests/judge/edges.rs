@@ -76,6 +76,44 @@ fn a_state_between_two_instants() {
     );
 }
 
+#[test]
+fn a_state_that_ends_as_the_window_opens() {
+    let check = |window: &str, end: u64, again: u64, expected: &str| {
+        let changes = [(5_000, "Unknown"), (end, "True"), (again, "Unknown")];
+        let told = state(window, &changes);
+        assert_eq!(told.split(',').next(), Some(expected), "{window} {end} {again}");
+    };
+    check("between: [2s, 3s]", 11_999, 12_500, "pass");
+    check("between: [2s, 3s]", 12_000, 12_500, "pass");
+    check("between: [2s, 3s]", 12_001, 12_500, "fail: it came at 5.000 s");
+    check("between: [2s, 3s]", 12_000, 14_000, "fail: it came at 14.000 s");
+    // The base itself opens the window.
+    check("between: [0s, 3s]", 10_000, 10_500, "pass");
+    check("between: [0s, 3s]", 10_001, 10_500, "fail: it came at 5.000 s");
+    // Nothing comes of it in the window.
+    assert!(
+        state("between: [2s, 3s]", &[(5_000, "Unknown"), (12_000, "True")])
+            .starts_with("fail: it never came")
+    );
+}
+
+#[test]
+fn a_state_that_ends_about_when_the_window_opens() {
+    let check = |earliest: u64, latest: u64, expected: &str| {
+        let scenario = scenario(&format!("- expect: {{{UNKNOWN}, between: [2s, 3s]}}"));
+        let mut story = Story::real();
+        story.ready(0, "a", "True").pulse(4_900, 4_900).ready(5_000, "a", "Unknown").begin(10_000, 0);
+        story.pulse(earliest, earliest).ready(latest, "a", "True");
+        story.pulse(12_700, 12_700).ready(12_710, "a", "Unknown").end(20_000, 0);
+        let told = story.told(&scenario);
+        assert_eq!(told.split(',').next(), Some(expected), "{earliest}..{latest}");
+    };
+    check(11_500, 11_999, "pass");
+    check(11_800, 12_200, "pass");
+    check(11_800, 12_301, "undecided: the observer was too slow: it was so before");
+    check(12_001, 12_200, "fail: it came at 4.900..5.000 s");
+}
+
 /// A state known to have come between two times, in a window of 2 to 3 s; the slack is 500 ms.
 fn uncertain(earliest: u64, latest: u64) -> String {
     let scenario = scenario(&format!("- expect: {{{UNKNOWN}, between: [2s, 3s]}}"));

@@ -1,7 +1,7 @@
 //! Injected faults: mild ones change nothing, harsh ones move upper edges and excuse what they may rightly break, and nothing
 //! else.
 
-use rigor_trace::history::{Fact, FaultKind, FaultLevel, Phase, Verb};
+use rigor_trace::history::{ControlPlaneAct, Fact, FaultKind, FaultLevel, Phase, Verb};
 use rigor_trace::{Judge, Micros, StepState};
 
 use super::story::{Story, scenario};
@@ -9,7 +9,7 @@ use super::story::{Story, scenario};
 const UNKNOWN: &str =
     "of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}";
 const DARK: FaultKind = FaultKind::PowerCut { dark: 1_000_000 };
-const KILL: FaultKind = FaultKind::Kill { down: 1_000_000 };
+const KILL: FaultKind = FaultKind::Kill { down: 1_000_000, writes: 0 };
 
 /// Things that happen in a step from 10 s on: a state of Node a, or a fault with both its ends.
 enum Then {
@@ -63,14 +63,14 @@ fn an_upper_edge_counts_from_the_last_fault_that_began_before_the_window_closed(
     };
     use FaultLevel::{Harsh, Mild};
     assert_eq!(outcome(Harsh, &[Ready(12_001, "Unknown")]), "fail");
-    assert_eq!(outcome(Harsh, &[Dark(11_000, 15_000), Ready(17_000, "Unknown")]), "pass");
-    assert_eq!(outcome(Harsh, &[Dark(11_000, 15_000), Ready(17_001, "Unknown")]), "fail");
+    assert_eq!(outcome(Harsh, &[Dark(11_000, 15_000), Ready(19_500, "Unknown")]), "pass");
+    assert_eq!(outcome(Harsh, &[Dark(11_000, 15_000), Ready(19_501, "Unknown")]), "fail");
     // It ended before the step began, and moves the edge all the same.
-    assert_eq!(outcome(Harsh, &[Dark(9_000, 11_000), Ready(13_000, "Unknown")]), "pass");
-    assert_eq!(outcome(Harsh, &[Dark(8_000, 9_000), Ready(12_001, "Unknown")]), "fail");
+    assert_eq!(outcome(Harsh, &[Dark(9_000, 11_000), Ready(15_500, "Unknown")]), "pass");
+    assert_eq!(outcome(Harsh, &[Dark(6_000, 7_000), Ready(12_001, "Unknown")]), "fail");
     // One after another.
     assert_eq!(
-        outcome(Harsh, &[Dark(11_000, 15_000), Dark(16_000, 20_000), Ready(22_000, "Unknown")]),
+        outcome(Harsh, &[Dark(11_000, 15_000), Dark(16_000, 20_000), Ready(24_500, "Unknown")]),
         "pass"
     );
     // It had been quiet for two seconds.
@@ -82,12 +82,29 @@ fn an_upper_edge_counts_from_the_last_fault_that_began_before_the_window_closed(
 }
 
 #[test]
+fn where_there_are_no_boards_nobody_waits_before_trying_again() {
+    let outcome = |boards: bool, at: u64| {
+        let mut scenario = scenario(&format!("- expect: {{{UNKNOWN}, within: 2s}}"));
+        if !boards {
+            scenario.boards.clear();
+        }
+        let mut story = Story::faulty(FaultLevel::Harsh);
+        story.ready(0, "a", "True").begin(10_000, 0);
+        story.fault(11_000, "server", KILL, Phase::Begin).fault(15_000, "server", KILL, Phase::End);
+        story.ready(at, "a", "Unknown").end(40_000, 0);
+        story.first(&scenario).outcome.name()
+    };
+    assert_eq!([17_000, 17_001].map(|at| outcome(false, at)), ["pass", "fail"]);
+    assert_eq!([19_500, 19_501].map(|at| outcome(true, at)), ["pass", "fail"]);
+}
+
+#[test]
 fn the_message_says_that_the_edge_was_moved() {
     let step = format!("- expect: {{{UNKNOWN}, within: 2s}}");
-    let (told, _) = told(FaultLevel::Harsh, &step, &[Dark(11_000, 15_000), Ready(17_001, "Unknown")], 40_000);
+    let (told, _) = told(FaultLevel::Harsh, &step, &[Dark(11_000, 15_000), Ready(19_501, "Unknown")], 40_000);
     assert_eq!(
         told,
-        "fail: the upper edge counts from the last fault, power-cut at board:b from 11.000 s to 15.000 s | it came at 17.001 s, 0.001 s too late: Node a (resourceVersion 101, Modified)"
+        "fail: the upper edge counts from the last fault, power-cut at board:b from 11.000 s to 15.000 s | it came at 19.501 s, 0.001 s too late: Node a (resourceVersion 101, Modified)"
     );
 }
 
@@ -100,8 +117,8 @@ fn a_lower_edge_stays_where_it_is() {
     };
     check(&[Dark(9_000, 11_500), Ready(11_999, "Unknown")], "fail");
     check(&[Dark(9_000, 11_500), Ready(12_000, "Unknown")], "pass");
-    check(&[Dark(9_000, 11_500), Ready(14_500, "Unknown")], "pass");
-    check(&[Dark(9_000, 11_500), Ready(14_501, "Unknown")], "fail");
+    check(&[Dark(9_000, 11_500), Ready(17_000, "Unknown")], "pass");
+    check(&[Dark(9_000, 11_500), Ready(17_001, "Unknown")], "fail");
 }
 
 #[test]
@@ -230,10 +247,10 @@ fn a_fault_that_is_not_over_keeps_an_expectation_waiting() {
     story.ready(0, "a", "True").begin(10_000, 0).fault(11_000, "server", KILL, Phase::Begin);
     let state =
         |story: &Story, millis: u64| Judge::new(&scenario).step(0, &story.history, Micros(millis * 1000));
-    assert_eq!(state(&story, 60_000), StepState::Pending { until: Micros(62_000_001) });
+    assert_eq!(state(&story, 60_000), StepState::Pending { until: Micros(64_500_001) });
     story.fault(61_000, "server", KILL, Phase::End);
-    assert_eq!(state(&story, 62_000), StepState::Pending { until: Micros(63_000_001) });
-    assert!(matches!(state(&story, 63_001), StepState::Settled(verdict) if verdict.outcome.name() == "fail"));
+    assert_eq!(state(&story, 62_000), StepState::Pending { until: Micros(65_500_001) });
+    assert!(matches!(state(&story, 65_501), StepState::Settled(verdict) if verdict.outcome.name() == "fail"));
     story.ready(62_500, "a", "Unknown");
     assert!(matches!(state(&story, 62_500), StepState::Settled(verdict) if verdict.outcome.name() == "pass"));
 }
@@ -259,6 +276,77 @@ fn a_server_that_a_fault_killed_saw_nothing_happen_meanwhile() {
 }
 
 #[test]
+fn a_server_that_a_fault_had_killed_began_to_serve_when_the_fault_was_over() {
+    let scenario =
+        scenario("- always: {of: {kind: Node, name: a}, match: {kind: Node}, from: serving, for: 2s}");
+    let mut story = Story::faulty(FaultLevel::Harsh);
+    story.ready(0, "a", "True").begin(10_000, 0);
+    story.fault(11_000, "server", KILL, Phase::Begin).fault(14_000, "server", KILL, Phase::End);
+    story.fact(14_000, Fact::ControlPlaneReady {}).end(20_000, 0);
+    let serving = Judge::new(&scenario).instant(
+        0,
+        &story.history,
+        Micros(20_000_000),
+        &rigor_model::expr::Instant::Serving,
+    );
+    assert_eq!(serving, Ok(rigor_trace::Interval::exactly(Micros(14_000_000))));
+}
+
+#[test]
+fn a_doubt_is_excused_where_the_breach_would_be() {
+    let act = |did, begun: u64| Fact::ControlPlane { act: did, begun: Micros(begun * 1000) };
+    // The node changed while the server was being started: before it served, or after.
+    let told = |step: &str, changes: &[(u64, &str)], faulty: bool, level: FaultLevel| {
+        let scenario = scenario(step);
+        let mut story = Story::faulty(level);
+        story.ready(0, "a", "True").begin(8_000, 0);
+        if faulty {
+            story.fault(9_000, "board:b", DARK, Phase::Begin).fault(10_000, "board:b", DARK, Phase::End);
+        }
+        story.fact(10_000, act(ControlPlaneAct::Stop, 10_000));
+        for (at, status) in changes {
+            story.ready(*at, "a", status);
+        }
+        story.fact(11_500, act(ControlPlaneAct::Start, 11_000));
+        story.fact(11_500, Fact::ControlPlaneReady {}).end(40_000, 0);
+        let verdict = story.first(&scenario);
+        (verdict.outcome.name(), verdict.excused.is_some())
+    };
+    let never = format!("- never: {{{UNKNOWN}, from: serving, for: 5s}}");
+    let unchanged =
+        "- unchanged: {of: {kind: Node, name: a}, field: status.conditions, from: begin, until: serving}";
+    let back: &[(u64, &str)] = &[(10_500, "Unknown"), (11_200, "True")];
+    for (step, changes) in [(never.as_str(), back), (unchanged, &[(11_200, "Unknown")])] {
+        assert_eq!(told(step, changes, true, FaultLevel::Harsh), ("pass", true), "{step}");
+        assert_eq!(told(step, changes, false, FaultLevel::Harsh), ("undecided", false), "{step}");
+        assert_eq!(told(step, changes, true, FaultLevel::Mild), ("undecided", false), "{step}");
+    }
+    // Of two occurrences one is inside for certain.
+    let counted = |expectation: &str, faulty: bool| {
+        let scenario = scenario(expectation);
+        let mut story = Story::faulty(FaultLevel::Harsh);
+        story.begin(8_000, 0);
+        if faulty {
+            story.fault(9_000, "board:b", DARK, Phase::Begin).fault(10_000, "board:b", DARK, Phase::End);
+        }
+        story.fact(10_000, act(ControlPlaneAct::Stop, 10_000)).event(11_200, "lamp.1", "Evicted", 1);
+        story.fact(11_500, act(ControlPlaneAct::Start, 11_000)).fact(11_500, Fact::ControlPlaneReady {});
+        story.event(12_000, "lamp.1", "Evicted", 2).end(40_000, 0);
+        let verdict = story.first(&scenario);
+        (verdict.outcome.name(), verdict.excused.is_some())
+    };
+    let events = "of: {kind: Event}, match: {reason: Evicted}";
+    let exactly = format!("- expect: {{{events}, count: 1, between: [serving, serving + 5s]}}");
+    let never = format!("- never: {{{events}, count: 2, from: serving, for: 5s}}");
+    for expectation in [&exactly, &never] {
+        assert_eq!(counted(expectation, true), ("pass", true), "{expectation}");
+        assert_eq!(counted(expectation, false), ("undecided", false), "{expectation}");
+    }
+    let least = format!("- expect: {{{events}, count: {{$ge: 2}}, between: [serving, serving + 5s]}}");
+    assert_eq!(counted(&least, true), ("undecided", false), "so many at least must come");
+}
+
+#[test]
 fn a_window_that_closes_while_nobody_sees_is_judged_when_someone_does() {
     for step in [
         "- never: {of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}, for: 2s}",
@@ -280,7 +368,7 @@ fn a_window_that_closes_while_nobody_sees_is_judged_when_someone_does() {
         for stream in ["pods", "events"] {
             story.fact(20_000, Fact::Synced { stream: stream.into() });
         }
-        let state = state(&story, 22_001);
+        let state = state(&story, 24_501);
         let passed = matches!(&state, StepState::Settled(verdict) if verdict.outcome.name() == "pass");
         assert!(passed, "{step} {state:?}");
     }

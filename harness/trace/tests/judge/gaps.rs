@@ -72,6 +72,60 @@ fn nothing_is_written_while_the_control_plane_is_down() {
     assert_eq!(story.told(&scenario), "pass");
 }
 
+/// A pod that came while a watch was lost, from half a second before `lost` to 37.126 s; the server was away from 12.5 s to 37 s.
+fn over_an_outage(flags: &[&str], window: &str, lost: u64, serves_at: Option<u64>) -> String {
+    let mut scenario = scenario(&format!("- expect: {{of: {{kind: Pod, name: lamp}}, between: {window}}}"));
+    scenario.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+    let mut story = Story::real();
+    story.begin(10_000, 0);
+    story.fact(12_500, Fact::ControlPlane { act: ControlPlaneAct::Kill, begun: Micros(12_450_000) });
+    gap(&mut story, "pods", lost);
+    if let Some(at) = serves_at {
+        story.fact(at, Fact::ControlPlaneReady {});
+    }
+    story.fact(37_100, Fact::ControlPlane { act: ControlPlaneAct::Start, begun: Micros(37_000_000) });
+    story.fact(37_100, Fact::ControlPlaneReady {}).pod(37_126, Verb::Listed, "lamp", "a", "Running");
+    story.fact(37_126, Fact::Synced { stream: "pods".into() }).end(60_000, 0);
+    story.told(&scenario)
+}
+
+#[test]
+fn a_change_that_nobody_saw_came_before_an_outage_or_after_it() {
+    let check = |window: &str, expected: &str| {
+        let told = over_an_outage(&[], window, 12_500, None);
+        assert_eq!(told.split(':').next(), Some(expected), "{window}: {told}");
+    };
+    check("[2s, 30s]", "pass");
+    // From 12.0 s to 12.5 s, or from 37.0 s to 37.1 s: either is inside, as far as half a second lets one tell.
+    check("[2300ms, 30s]", "pass");
+    check("[1s, 27100ms]", "pass");
+    // Both are outside.
+    check("[3s, 20s]", "fail");
+    // One is inside and the other is not.
+    check("[20s, 30s]", "undecided");
+    check("[1s, 20s]", "undecided");
+    assert_eq!(
+        over_an_outage(&[], "[3s, 20s]", 12_500, None),
+        "fail: it came at 12.000..37.126 s, too early or too late (the control plane was away from 12.500 s to 37.000 s): Pod default/lamp (resourceVersion 100, Listed)",
+    );
+    assert_eq!(
+        over_an_outage(&[], "[20s, 30s]", 12_500, None),
+        "undecided: the observer was too slow: it came at 12.000..37.126 s, and that is uncertain by 25.126 s where the slack is 0.500 s; the control plane was away from 12.500 s to 37.000 s, and it matters whether it came before that or after",
+    );
+}
+
+#[test]
+fn a_change_that_came_in_an_outage_or_after_it_came_after_it() {
+    assert_eq!(over_an_outage(&[], "[20s, 30s]", 13_001, None), "pass");
+    let late = over_an_outage(&[], "[1s, 20s]", 13_001, None);
+    assert!(late.starts_with("fail: it came at 37.000..37.126 s, 7.000 s too late"), "{late}");
+    // It served meanwhile, or somebody else may have written to its store.
+    let unknown = over_an_outage(&[], "[20s, 30s]", 13_001, Some(20_000));
+    assert!(unknown.starts_with("undecided") && !unknown.contains("away"), "{unknown}");
+    let shared = over_an_outage(&["--store=etcd"], "[20s, 30s]", 13_001, None);
+    assert!(shared.starts_with("undecided") && !shared.contains("away"), "{shared}");
+}
+
 #[test]
 fn what_a_list_no_longer_shows_went_in_the_gap() {
     let scenario = scenario("- expect: {of: {kind: Pod, name: lamp}, absent: true, between: [3s, 6s]}");

@@ -9,5 +9,6 @@ mod instants;
 mod looks;
 mod messages;
 mod monitors;
+mod observed;
 mod spans;
 mod story;

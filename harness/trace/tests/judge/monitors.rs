@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rigor_model::Constants;
-use rigor_trace::history::{Fact, LinkChange, Micros, PowerAct, ProcessEvent, Verb};
+use rigor_trace::history::{Fact, LinkChange, Micros, PowerAct, ProcessEvent, SchedulerAct, Verb};
 use serde_json::{Value, json};
 
 use super::story::{Story, scenario};
@@ -175,6 +175,74 @@ fn no_binding_over_commits() {
 }
 
 #[test]
+fn a_report_that_repeats_the_last_one_covers_what_runs_by_then() {
+    let node = |metadata: Value| json!({"kind": "Node", "metadata": metadata, "status": {"allocatable": {"memory": "64Ki"}}});
+    let pod = |name: &str, phase: &str| {
+        json!({"kind": "Pod", "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"nodeName": "a", "containers": [{"resources": {"requests": {"memory": "40Ki"}}}]}, "status": {"phase": phase}})
+    };
+    let check = |metadata: Value, expected: usize| {
+        let mut story = Story::exact();
+        story.see(100, Verb::Added, "nodes", node(json!({"name": "a"})));
+        story.see(200, Verb::Added, "pods", pod("one", "Pending"));
+        story.see(300, Verb::Modified, "pods", pod("one", "Running"));
+        story.see(400, Verb::Modified, "nodes", node(metadata.clone()));
+        story.see(500, Verb::Added, "pods", pod("two", "Pending"));
+        assert_eq!(seen(&story).len(), expected, "{metadata}: {:?}", seen(&story));
+    };
+    check(json!({"name": "a"}), 0);
+    check(json!({"name": "a", "annotations": {"control-plane.rigor.dev/reported": "7"}}), 0);
+    check(json!({"name": "a", "labels": {"x": "y"}}), 1);
+    check(json!({"name": "a", "annotations": {"x": "y"}}), 1);
+}
+
+#[test]
+fn only_bindings_of_the_own_scheduler_over_commit() {
+    let node =
+        json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"memory": "64Ki"}}});
+    let pod = |name: &str, scheduler: Value| {
+        json!({"kind": "Pod", "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"nodeName": "a", "schedulerName": scheduler, "containers": [{"resources": {"requests": {"memory": "40Ki"}}}]}, "status": {"phase": "Pending"}})
+    };
+    let check = |flags: &[&str], schedulers: [Value; 2], started: &[&str], expected: usize| {
+        let mut scenario = scenario("- wait: 1s");
+        scenario.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut story = Story::exact();
+        story.see(100, Verb::Added, "nodes", node.clone());
+        for name in started {
+            let (name, begun) = ((*name).to_owned(), Micros(150_000));
+            story.fact(150, Fact::Scheduler { name, act: SchedulerAct::Start, begun });
+        }
+        let [first, second] = schedulers;
+        story.see(200, Verb::Added, "pods", pod("one", first.clone()));
+        story.see(300, Verb::Added, "pods", pod("two", second.clone()));
+        let found = rigor_trace::monitors::all(&scenario, &story.history);
+        assert_eq!(found.len(), expected, "{flags:?} {first} {second} {started:?}: {found:?}");
+    };
+    let (own, other, none) = (json!("default-scheduler"), json!("second-scheduler"), Value::Null);
+    check(&[], [own.clone(), own.clone()], &[], 1);
+    check(&[], [none.clone(), own.clone()], &[], 1);
+    check(&[], [own.clone(), own.clone()], &["second-scheduler"], 1);
+    // Another's binding is not judged, and not counted against the own scheduler's.
+    check(&[], [own.clone(), other.clone()], &["second-scheduler"], 0);
+    check(&[], [other.clone(), own.clone()], &["second-scheduler"], 0);
+    check(&[], [other.clone(), other.clone()], &["second-scheduler"], 0);
+    check(&[], [other.clone(), other.clone()], &[], 0);
+    // In the place of the own one.
+    check(&[], [own.clone(), none], &["default-scheduler"], 0);
+    // Names that the control plane's own scheduler goes by, and the rule that it follows for each.
+    check(&["--scheduler-profile=second-scheduler=kube32"], [other.clone(), own.clone()], &[], 1);
+    check(&["--scheduler-profile=second-scheduler=upstream"], [other.clone(), other], &[], 0);
+    check(&["--default-scheduler-profile=upstream"], [own.clone(), own], &[], 0);
+}
+
+/// Board a is given an image, from that microsecond on.
+fn flash(begun: u64) -> Fact {
+    let (board, sha256) = ("a".into(), "0f".into());
+    Fact::Flash { board, image: None, sha256, erased: false, begun: Micros(begun) }
+}
+
+#[test]
 fn no_panic_and_no_reset_that_nobody_asked_for() {
     let banner = "rigor kubelet 0.1.0 board=qemu-virt reset=power-on";
     let power = |act| Fact::Power { board: "a".into(), act, begun: Micros(190_000) };
@@ -184,6 +252,14 @@ fn no_panic_and_no_reset_that_nobody_asked_for() {
         .fact(180, power(PowerAct::Cut))
         .console(195, "a", banner)
         .fact(200, power(PowerAct::Restore));
+    silent(&story);
+    story.console(300, "a", banner);
+    one(
+        &story,
+        "no reset that nobody asked for: board a started anew: rigor kubelet 0.1.0 board=qemu-virt reset=power-on",
+    );
+    let mut story = Story::exact();
+    story.console(100, "a", banner).console(195, "a", banner).fact(200, flash(190_000));
     silent(&story);
     story.console(300, "a", banner);
     one(
@@ -209,6 +285,13 @@ fn no_process_ends_unasked() {
     assert_eq!(
         rigor_trace::monitors::all(&scenario("- wait: 1s"), &story.history)[0].outcome().name(),
         "infra-error"
+    );
+    // A scheduler is what is judged, as the control plane is.
+    let mut story = Story::exact();
+    story.fact(100, Fact::Process { who: "scheduler:toy".into(), event: ProcessEvent::Exited, status: 1 });
+    assert_eq!(
+        rigor_trace::monitors::all(&scenario("- wait: 1s"), &story.history)[0].outcome().name(),
+        "fail"
     );
 }
 

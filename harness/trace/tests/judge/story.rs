@@ -6,7 +6,7 @@ use rigor_trace::history::{Fact, Fault, FaultKind, FaultLevel, History, Micros, 
 use rigor_trace::{ScenarioVerdict, Verdict, judge};
 use serde_json::{Value, json};
 
-const CATALOGUE: &str = "version: 2\nareas: {node: [{id: NODE-03, profile: kube32, must: one}]}\n";
+pub const CATALOGUE: &str = "version: 2\nareas: {node: [{id: NODE-03, profile: kube32, must: one}]}\n";
 
 /// A scenario of two boards with these steps.
 pub fn scenario(steps: &str) -> Scenario {

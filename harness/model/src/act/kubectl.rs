@@ -1,0 +1,78 @@
+//! `kubectl`: runs it to its end.
+
+use serde_json::Value;
+
+use super::api::{pattern, templated, text};
+use crate::pattern::Pattern;
+use crate::shape::{Field, FieldType, Shape};
+use crate::step::Context;
+use crate::yaml::Node;
+
+/// Runs kubectl to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kubectl {
+    /// Arguments after `kubectl`.
+    pub args: Vec<String>,
+    /// Text, or an object that is written as JSON.
+    pub stdin: Option<Value>,
+    /// The exit code that is right.
+    pub exit_code: i32,
+    /// What standard output must look like; a plain text must be contained in it.
+    pub stdout: Option<Pattern>,
+    /// What standard error must look like; a plain text must be contained in it.
+    pub stderr: Option<Pattern>,
+}
+
+pub(crate) static KUBECTL: Shape = Shape::new(
+    "kubectl",
+    "Runs kubectl to its end.",
+    &[
+        Field::required("args", FieldType::List(&FieldType::Text), "Arguments after `kubectl`."),
+        Field::optional("stdin", FieldType::Any, "A text, or an object that is written as JSON."),
+        Field::optional("exitCode", FieldType::Whole { min: 0, max: 255 }, "The exit code that is right.")
+            .usually("0"),
+        Field::optional(
+            "stdout",
+            FieldType::TextOrPattern,
+            "A text that standard output contains, or a pattern.",
+        ),
+        Field::optional(
+            "stderr",
+            FieldType::TextOrPattern,
+            "A text that standard error contains, or a pattern.",
+        ),
+    ],
+);
+
+pub(crate) fn kubectl(context: &mut Context<'_, '_>, node: &Node) -> Option<Kubectl> {
+    let fields = context.reader.open(node, &KUBECTL)?;
+    let args_node = fields.get("args")?;
+    if let Some(words) = args_node.as_text().filter(|text| text.contains(char::is_whitespace)) {
+        let words: Vec<&str> = words.split_whitespace().filter(|word| *word != "kubectl").collect();
+        let message =
+            "`args` are a list, each word an item of its own: there is no shell that would part them";
+        context.reader.wrong(&args_node.span, message, format!("write [{}]", words.join(", ")));
+        return None;
+    }
+    let items =
+        context.reader.some_list(args_node, "kubectl without arguments", "write for example [get, pods]")?;
+    if let Some(first) = items.first().filter(|first| first.as_text() == Some("kubectl")) {
+        let message = "`args` are what stands after `kubectl`, which is called by itself";
+        context.reader.wrong(&first.span, message, "leave out the first word");
+    }
+    let args: Vec<Option<String>> = items.iter().map(|item| text(context, item)).collect();
+    let exit_code = match fields.get("exitCode") {
+        Some(node) => context.reader.whole(node, 0..=255).and_then(|code| i32::try_from(code).ok())?,
+        None => 0,
+    };
+    let mut output = |key| fields.get(key).map(|node| pattern(context, node));
+    let stdout = output("stdout").map_or(Some(None), |read| read.map(Some));
+    let stderr = output("stderr").map_or(Some(None), |read| read.map(Some));
+    Some(Kubectl {
+        args: args.into_iter().collect::<Option<_>>()?,
+        stdin: fields.get("stdin").map(|node| templated(context, node)),
+        exit_code,
+        stdout: stdout?,
+        stderr: stderr?,
+    })
+}
