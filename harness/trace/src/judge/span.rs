@@ -128,6 +128,8 @@ impl Bench<'_, '_> {
     ) -> StepState {
         let mut doubt = None;
         let mut excused = None;
+        // What was so before the span opened breaks it only then, and a fault may have kept it so until then.
+        let breach = |when: Interval| when.later(from);
         for (touch, when, record) in &touches {
             match touch {
                 Touch::Certain => {
@@ -135,7 +137,7 @@ impl Bench<'_, '_> {
                     let text = self.happened(look, *record, when, what, window);
                     let failure = Verdict::because(Outcome::Fail, text).with_found(when, *record);
                     // What is excused does not hide what is not.
-                    match self.excuse(when, from) {
+                    match self.excuse(breach(when), from) {
                         None => return StepState::Settled(failure),
                         Some(excuse) => {
                             excused.get_or_insert_with(|| Self::unless_excused(failure, Some(excuse)));
@@ -148,7 +150,7 @@ impl Bench<'_, '_> {
                         seconds(*width)
                     );
                     // If it certainly were so it would be excused.
-                    match self.excuse(*when, from) {
+                    match self.excuse(breach(*when), from) {
                         None => doubt = doubt.or(Some(why)),
                         Some(excuse) => {
                             let unclear = Verdict::because(Outcome::Undecided, self.explain(window, &why));

@@ -154,6 +154,9 @@ fn what_must_never_be_is_excused_in_the_wake_of_a_fault_only() {
     check(Harsh, &[Dark(15_000, 16_000), Ready(20_000, "Unknown"), Ready(21_000, "True")], "pass", true);
     check(Mild, &[Dark(15_000, 16_000), Ready(20_000, "Unknown"), Ready(21_000, "True")], "fail", false);
     check(Harsh, &[Ready(20_000, "Unknown"), Dark(20_001, 21_000)], "fail", false);
+    // What was so before the window opened, at 10 s, breaks it only then: a fault may have kept it so.
+    check(Harsh, &[Ready(5_000, "Unknown"), Dark(7_000, 8_000), Ready(12_000, "True")], "pass", true);
+    check(Harsh, &[Ready(5_000, "Unknown"), Dark(10_500, 11_000), Ready(12_000, "True")], "fail", false);
     // The aftermath: lease 15 s, check 0.5 s, scheduler and controllers 1 s each, a board's retry 10 s.
     check(Harsh, &[Dark(15_000, 16_000), Ready(43_500, "Unknown")], "pass", true);
     check(Harsh, &[Dark(15_000, 16_000), Ready(43_501, "Unknown")], "fail", false);
