@@ -121,7 +121,7 @@ pub fn list(root: &Path) -> Result<Vec<Mutant>> {
         let output = command.output().context("cargo cannot be run")?;
         ensure!(
             output.status.success(),
-            "cargo mutants failed; `ci/bootstrap` says how to install it: {}",
+            "cargo mutants failed; ci/mutants installs it where it is missing: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
         let listed: Vec<Listed> =

@@ -123,6 +123,14 @@ impl Ledger {
         Self { version: 1, date: date.to_owned(), seed, suites: suites.to_owned(), lines: Vec::new() }
     }
 
+    /// The ledger of that day, to go on with: all of its lines, also those that another seed drew, since a day has one file.
+    #[must_use]
+    pub fn of_day(ledgers: &[Self], date: &str, seed: u64, suites: &str) -> Self {
+        let lines =
+            ledgers.iter().filter(|ledger| ledger.date == date).flat_map(|ledger| ledger.lines.clone());
+        Self { lines: lines.collect(), ..Self::new(date, seed, suites) }
+    }
+
     /// Its file, from the root of the repository.
     #[must_use]
     pub fn path(&self) -> PathBuf {

@@ -129,9 +129,7 @@ impl Run {
         let suites = digest::of_suites(&root)?;
         let ledgers = ledger::all(&root)?;
         let known = ledger::newest(&ledgers);
-        let held = ledgers.iter().find(|ledger| ledger.date == date && ledger.seed == seed).cloned();
-        let mut ledger = held.unwrap_or_else(|| Ledger::new(&date, seed, &suites));
-        ledger.suites.clone_from(&suites);
+        let mut ledger = Ledger::of_day(&ledgers, &date, seed, &suites);
         let wants_drawn = flags.sample > 0 && flags.ids.is_empty();
         let drawn = if wants_drawn {
             mutant::shard(&root, seed, flags.sample, &elsewhere(&ledgers, &root, &date))?

@@ -13,10 +13,11 @@ use crate::fault::Fault;
 use crate::weave::{self, Placed};
 
 /// The crates that are copied, by their folders.
-const CRATES: &[&str] = &[
+pub const CRATES: &[&str] = &[
     "control-plane/api",
     "control-plane/core",
     "control-plane/server",
+    "control-plane/toy-scheduler",
     "firmware/boards-host",
     "firmware/kubelet",
     "harness/model",
@@ -277,7 +278,8 @@ mod tests {
         assert!(read("firmware/kubelet/Cargo.toml").contains("[dependencies.fault]"));
         assert!(!read("harness/sim/Cargo.toml").contains("fault"));
         assert!(
-            read("Cargo.toml").contains("\"fault\"]") && !read("Cargo.toml").contains("toy-scheduler\",")
+            read("Cargo.toml").contains("\"fault\"]")
+                && !read("Cargo.toml").contains("control-plane/bench\",")
         );
         let same = "control-plane/core/src/scheduler/mod.rs";
         assert_eq!(read(same), fs::read_to_string(root().join(same)).unwrap());
