@@ -9,7 +9,7 @@ use clap::Parser;
 
 /// A board as a process of this host.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "kubelet-host", version)]
 struct Flags {
     /// The board's configuration, as JSON.
     #[arg(long, value_name = "FILE")]
