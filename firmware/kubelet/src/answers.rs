@@ -7,7 +7,7 @@ use alloc::string::String;
 use crate::flight::{Flight, Intent, Listing, is_version};
 use crate::http::{Head, Piece};
 use crate::kubelet::{Kubelet, Registration, Standing};
-use crate::node::NodeObject;
+use crate::node::{NodeObject, View};
 use crate::pod::Stage;
 use crate::split::Cut;
 use crate::wall::Wall;
@@ -142,7 +142,8 @@ impl Kubelet {
 
     /// The control plane may have thought us dead: what it shows of us is read and told anew.
     fn suspect(&mut self) {
-        (self.node.view, self.node.full, self.node.report_due) = (None, true, self.millis);
+        (self.node.view, self.node.before) = (None, None);
+        (self.node.full, self.node.report_due) = (true, self.millis);
         self.pods.iter_mut().for_each(|pod| pod.posting.unsure = true);
     }
 
@@ -179,8 +180,8 @@ impl Kubelet {
             Intent::ReadNode => match status {
                 404 => self.node_gone(),
                 _ if good => {
-                    let node: NodeObject = serde_json::from_slice(&flight.body).unwrap_or_default();
-                    self.node.view = Some(node.view());
+                    let seen = serde_json::from_slice::<NodeObject>(&flight.body).map(NodeObject::view);
+                    self.node.view = seen.ok().or_else(|| self.node.before.take()).or(Some(View::default()));
                     self.node.retry.worked();
                 }
                 _ => self.node_failed(&flight, status, "node not read"),
@@ -212,7 +213,7 @@ impl Kubelet {
         self.log("node object is gone; registering again".into());
         // The server may have forgotten more than that.
         self.sync.relist();
-        self.node.registration = Registration::Create;
+        (self.node.registration, self.node.before) = (Registration::Create, None);
         self.node.retry.failed(self.millis, LONGEST_RETRY, &mut self.random);
     }
 

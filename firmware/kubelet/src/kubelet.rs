@@ -71,6 +71,9 @@ pub(crate) struct NodeDuty {
     pub(crate) uid: String,
     /// What the API shows of the conditions; `None` when that has to be read first.
     pub(crate) view: Option<View>,
+    /// What it showed of them before the last report, where nothing speaks for a change: it stands in for an answer that
+    /// cannot be read.
+    pub(crate) before: Option<View>,
     pub(crate) report_due: u64,
     pub(crate) reported_at: u64,
     /// The next report carries everything.
@@ -171,6 +174,7 @@ impl Kubelet {
                 retry: Retry::default(),
                 uid: String::new(),
                 view: None,
+                before: None,
                 report_due: 0,
                 reported_at: 0,
                 full: true,

@@ -66,6 +66,13 @@ struct NodeCondition {
     last_transition_time: Option<String>,
 }
 
+impl View {
+    /// The same conditions, of a version that is not known.
+    pub(crate) fn of_any_version(&self) -> View {
+        View { version: String::new(), conditions: self.conditions.clone() }
+    }
+}
+
 impl NodeObject {
     /// What it shows.
     pub(crate) fn view(self) -> View {

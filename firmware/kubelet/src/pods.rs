@@ -54,7 +54,7 @@ impl Kubelet {
             let pod = unknown.swap_remove(first);
             self.see_pod(&pod, true);
         }
-        self.sync.take_list(version);
+        self.sync.take_list(version, incomplete, self.millis);
     }
 
     /// A list is about to be asked for.

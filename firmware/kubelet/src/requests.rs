@@ -153,6 +153,7 @@ impl Kubelet {
         let Some(mut view) = self.node.view.take() else {
             return (Intent::ReadNode, Request::get(self.node_path("")));
         };
+        self.node.before = Some(view.of_any_version());
         let figures = self.figures();
         let wall = self.clock.at(self.millis);
         let report = Report {

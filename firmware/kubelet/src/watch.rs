@@ -21,6 +21,10 @@ const WATCH_GRACE: u64 = 5000;
 const LIVED: u64 = 1000;
 /// When pods that could not be remembered are listed again, in milliseconds.
 const RELIST_LATER: u64 = 5000;
+/// When pods are listed again after a line of the watch was oversized, in milliseconds.
+const LOOK_SOON: u64 = 5000;
+/// When pods are listed again after one of a list could not be looked at, in milliseconds: it need not stay so.
+const LOOK_AGAIN: u64 = 30_000;
 /// Longest wait before a list is tried again, in milliseconds.
 const LONGEST_RETRY: u64 = 10_000;
 
@@ -36,6 +40,9 @@ pub(crate) struct Sync {
     /// More pods were shown than could be remembered: list again once some are done with.
     pub(crate) relist_later: bool,
     pub(crate) retry: Retry,
+    /// When pods that could not be looked at are looked for again, in milliseconds. The watch goes on until then: a pod that
+    /// stays too large is no harm to the others.
+    look_again: u64,
     /// The resourceVersion to watch from.
     version: String,
     head: Option<Head>,
@@ -52,6 +59,7 @@ impl Default for Sync {
             first_wanted: 0,
             relist_later: false,
             retry: Retry::default(),
+            look_again: u64::MAX,
             version: String::new(),
             head: None,
             lines: LineSplitter::default(),
@@ -66,9 +74,10 @@ impl Sync {
         self.need_list = true;
     }
 
-    /// A list was taken at this version.
-    pub(crate) fn take_list(&mut self, version: String) {
+    /// A list was taken at this version; where it is `incomplete` another follows.
+    pub(crate) fn take_list(&mut self, version: String, incomplete: bool, millis: u64) {
         (self.version, self.need_list, self.listed) = (version, false, true);
+        self.look_again = if incomplete { millis + LOOK_AGAIN } else { u64::MAX };
     }
 }
 
@@ -78,6 +87,10 @@ impl Kubelet {
         if self.sync.relist_later && !self.sync.need_list {
             self.sync.relist_later = false;
             self.sync.retry.due = self.millis + RELIST_LATER;
+            self.sync.relist();
+        }
+        if self.sync.look_again <= self.millis {
+            self.sync.look_again = u64::MAX;
             self.sync.relist();
         }
         if self.sync.need_list {
@@ -102,12 +115,13 @@ impl Kubelet {
 
     /// When the watch wants attention, in milliseconds.
     pub(crate) fn watch_deadline(&self) -> u64 {
-        match self.watch.state {
+        let watch = match self.watch.state {
             LinkState::Down { .. } if self.sync.need_list || self.out_of_contact.is_some() => u64::MAX,
             LinkState::Down { retry_at } => retry_at,
             LinkState::Opening { until } => until,
             LinkState::Up => self.sync.until,
-        }
+        };
+        watch.min(self.sync.look_again)
     }
 
     /// The connection of the watch stands.
@@ -178,7 +192,10 @@ impl Kubelet {
         while let Some(cut) = self.sync.lines.next(&mut input) {
             match cut {
                 Cut::Object(line) => self.watch_line(&line),
-                Cut::Oversized | Cut::Metadata(_) => self.log("watch: a line is oversized, skipped".into()),
+                Cut::Oversized | Cut::Metadata(_) => {
+                    self.log("watch: a line is oversized, skipped".into());
+                    self.sync.look_again = self.sync.look_again.min(self.millis + LOOK_SOON);
+                }
             }
             if self.sync.need_list {
                 return;

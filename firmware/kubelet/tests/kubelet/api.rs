@@ -56,6 +56,8 @@ pub struct Api {
     /// What the watch of the board shows: version and line.
     pub history: Vec<(u64, Value)>,
     pub rule: Option<Rule>,
+    /// What is answered and what the watch shows is larger than a board can hold.
+    pub swollen: bool,
     node: String,
 }
 
@@ -71,6 +73,7 @@ impl Api {
             requests: Vec::new(),
             history: Vec::new(),
             rule: None,
+            swollen: false,
             node: node.into(),
         }
     }
@@ -107,8 +110,9 @@ impl Api {
     fn serve(&mut self, mut request: Request) -> Reply {
         let fault = self.rule.as_mut().and_then(|rule| rule(&request));
         let date = http_date(request.at);
+        let swollen = self.swollen;
         let answer = |status: u16, body: &Value, delay| {
-            let body = body.to_string();
+            let body = swell(body, swollen).to_string();
             let length = body.len();
             let text = format!(
                 "HTTP/1.1 {status} X\r\nDate: {date}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -285,6 +289,19 @@ impl Api {
     pub fn seen<'a>(&'a self, method: &'a str, part: &'a str) -> impl Iterator<Item = &'a Request> {
         self.requests.iter().filter(move |r| r.method == method && r.path.contains(part))
     }
+}
+
+/// The object as it is, or, if `swollen`, larger than a board can hold; a list has larger items.
+pub fn swell(object: &Value, swollen: bool) -> Value {
+    let mut object = object.clone();
+    if swollen {
+        let padding = || json!("x".repeat(100_000));
+        match object["items"].as_array_mut() {
+            Some(items) if !items.is_empty() => items.iter_mut().for_each(|item| item["x"] = padding()),
+            Some(_) | None => object["x"] = padding(),
+        }
+    }
+    object
 }
 
 /// The Date header of an instant of the world.

@@ -235,6 +235,69 @@ fn a_pod_that_became_oversized_goes_on() {
     check_recovered(world, &container);
 }
 
+/// For a while every answer and every line of the watch is oversized. What they said is learnt afterwards, also where a later
+/// line that can be read has moved the watch past it.
+#[test]
+fn what_was_said_in_oversized_answers_is_learnt_later() {
+    let (mut world, container) = running();
+    world.api.put_pod(pod("leaving", "pause", "8Ki"));
+    world.run(1000);
+    assert_eq!(world.phase("leaving"), "Running");
+    world.api.swollen = true;
+    world.api.put_pod(pod("late", "pause", "8Ki"));
+    world.api.delete_gracefully("leaving");
+    world.run(60_000);
+    let lease = world.api.seen("PATCH", "/leases/a").last().unwrap();
+    assert!(lease.at + 6000 > world.now && lease.status == 200, "{lease:?}");
+    assert_eq!(world.phase("late"), "Pending");
+    world.api.swollen = false;
+    world.api.put_pod(pod("later", "pause", "8Ki"));
+    world.run_until(45_000, |world| {
+        world.phase("late") == "Running" && !world.api.pods.contains_key("leaving")
+    });
+    assert_eq!(world.phase("later"), "Running");
+    check_recovered(world, &container);
+}
+
+/// A pod stays too large to be looked at: it is looked for again and again, not all the time.
+#[test]
+fn an_oversized_pod_is_looked_for_with_patience() {
+    let (mut world, container) = running();
+    let mut huge = pod("huge", "pause", "8Ki");
+    huge["metadata"]["annotations"] = json!({"x": "y".repeat(50_000)});
+    world.api.put_pod(huge);
+    let lists = |world: &World| world.api.seen("GET", "/pods?fieldSelector").count();
+    let before = lists(&world);
+    world.run(600_000);
+    let made = lists(&world) - before;
+    assert!((5..=40).contains(&made), "{made} lists in ten minutes");
+    check_recovered(world, &container);
+}
+
+/// Someone else wrote the node, and how it looks now cannot be read: no time of a change moves without a change.
+#[test]
+fn a_node_that_cannot_be_read_is_taken_for_what_it_was() {
+    let (mut world, container) = running();
+    world.run(5000);
+    let since = |world: &World| {
+        let conditions = world.api.nodes["a"]["status"]["conditions"].as_array().unwrap();
+        conditions.iter().map(|c| c["lastTransitionTime"].clone()).collect::<Vec<_>>()
+    };
+    let before = since(&world);
+    world.api.swollen = true;
+    let node = world.api.nodes.get_mut("a").unwrap();
+    node["spec"] = json!({"unschedulable": true});
+    node["metadata"]["resourceVersion"] = json!("90");
+    let reads = world.api.seen("GET", "/nodes/a").count();
+    world.run(30_000);
+    assert!(world.api.seen("GET", "/nodes/a").count() > reads);
+    assert_eq!(since(&world), before);
+    world.api.swollen = false;
+    world.run(30_000);
+    assert_eq!(since(&world), before);
+    check_recovered(world, &container);
+}
+
 /// The server was set back to an earlier state: versions start over, and the pods are the same.
 #[test]
 fn versions_that_start_over() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kubelet::{Boot, Config, ConnId, Input, Kubelet, Now, Output, ResetReason};
 use serde_json::{Value, json};
 
-use crate::api::{Api, Reply};
+use crate::api::{Api, Reply, swell};
 
 enum Delivery {
     Connected,
@@ -341,7 +341,7 @@ impl World {
                 .history
                 .iter()
                 .filter(|(v, _)| *v > told)
-                .map(|(_, line)| format!("{line}\n"))
+                .map(|(_, line)| format!("{}\n", swell(line, self.api.swollen)))
                 .collect();
             for line in fresh {
                 self.send_later(
