@@ -39,7 +39,7 @@ capabilities! {
     Hang "hang" "Processors of boards can be stopped.";
     Link "link" "Links of boards can be cut and healed.";
     LinkQuality "link-quality" "Links of boards can be delayed and can lose packets.";
-    LinkGarbage "link-garbage" "What boards are sent can be made garbage.";
+    LinkGarbage "link-garbage" "What boards are sent can be made garbage, or larger than they can hold.";
     Console "console" "Consoles of boards can be read.";
     ControlPlane "control-plane" "The control plane can be stopped, killed and started.";
     Kubectl "kubectl" "kubectl can reach the control plane.";
@@ -48,6 +48,7 @@ capabilities! {
     BoardIdentity "board-identity" "Requests can be made under a board's own identity.";
     ControlPlaneFlags "control-plane-flags" "The control plane can be started with flags of the scenario's own.";
     SecondScheduler "second-scheduler" "A second scheduler can be started and stopped.";
+    Psram "psram" "Boards can be given PSRAM.";
     Flash "flash" "Boards can be given another image.";
     ConsoleInput "console-input" "Boards read lines that are sent to their consoles.";
     ControllerManager "controller-manager" "The controllers are those of Kubernetes itself.";

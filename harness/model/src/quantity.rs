@@ -28,6 +28,11 @@ impl Quantity {
         self.0
     }
 
+    /// As a whole number, if it is one.
+    pub(crate) fn whole(self) -> Option<i128> {
+        (self.0 % 1_000_000_000 == 0).then_some(self.0 / 1_000_000_000)
+    }
+
     /// Of so many thousand-millionths.
     pub(crate) fn of_nano(nano: i128) -> Quantity {
         Quantity(nano)

@@ -69,6 +69,8 @@ impl RigKind {
             // The other rigs bring their own control plane.
             Capability::ControllerManager => external,
             Capability::ControlPlaneFlags => !external,
+            // Everywhere else it is a figure that the kubelet is configured with.
+            Capability::Psram => !external,
         }
     }
 

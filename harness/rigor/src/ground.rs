@@ -2,6 +2,7 @@
 
 use crate::runner::Asked;
 use rigor_model::report::RigReport;
+use rigor_model::rig::BoardProfile;
 use rigor_model::{Mistakes, Rig, RigKind};
 use rigor_rigs::external::Cluster;
 use rigor_rigs::{Bench, BoardSpec, Infra, World, processes};
@@ -162,11 +163,15 @@ impl Ground {
     /// # Errors
     /// The world does not come up, or the rig cannot inject faults and is to.
     pub fn open(&self, asked: &Asked<'_>) -> Result<Box<dyn World>, Infra> {
-        let Asked { constants, boards, flags, seed, faults, without } = *asked;
+        let Asked { constants, boards, psram, flags, seed, faults, without } = *asked;
         refuse_own(flags)?;
         let boards: Vec<BoardSpec> = boards
             .iter()
-            .map(|name| BoardSpec { name: name.clone(), profile: self.rig.board.clone() })
+            .map(|name| {
+                let usual = &self.rig.board;
+                let psram_bytes = psram.get(name).copied().unwrap_or(usual.psram_bytes);
+                BoardSpec { name: name.clone(), profile: BoardProfile { psram_bytes, ..usual.clone() } }
+            })
             .collect();
         match &self.kind {
             #[cfg(feature = "sim")]

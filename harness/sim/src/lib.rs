@@ -8,6 +8,7 @@ mod board;
 mod clock;
 mod faults;
 mod fuse;
+mod garbage;
 mod http1;
 mod link;
 mod observer;

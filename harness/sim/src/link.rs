@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use rigor_model::act::Garbage;
 use rigor_model::faults::FaultKind;
 
+use crate::garbage::spoil;
 use crate::retransmission::{Patience, retransmit};
 
 /// One way through the network, in microseconds.
@@ -182,7 +183,7 @@ impl Link {
         if let (Some(garbage), Toward::Board, Carried::Bytes(bytes)) =
             (self.garbage, parcel.toward, &mut parcel.carried)
         {
-            garbage.spoil(bytes);
+            spoil(garbage, bytes);
         }
         let (latency, luck) = (self.draws.u64(LATENCY), self.luck.u64(..));
         let way = (parcel.connection, parcel.toward);

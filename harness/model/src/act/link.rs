@@ -34,6 +34,8 @@ super::words! {
         Noise "noise";
         /// What the board is sent becomes HTTP whose bodies are no JSON.
         Garble "garble";
+        /// What the board is sent becomes answers too large to be held.
+        Swell "swell";
     }
 }
 
@@ -62,21 +64,8 @@ pub enum Garbage {
     Noise,
     /// HTTP as it was, with bodies that are no JSON.
     Bodies,
-}
-
-impl Garbage {
-    /// Spoils bytes, of which it leaves as many as there are.
-    pub fn spoil(self, bytes: &mut [u8]) {
-        for byte in bytes {
-            match self {
-                // No letter, digit or end of a line of HTTP remains one.
-                Garbage::Noise => *byte |= 0x80,
-                // Without its brackets JSON is none, and heads of answers and the lengths of chunks have none.
-                Garbage::Bodies if matches!(byte, b'{' | b'[') => *byte = b'<',
-                Garbage::Bodies => {}
-            }
-        }
-    }
+    /// HTTP and JSON as they were, with bodies and objects that are larger than the whole memory of a board.
+    Swollen,
 }
 
 impl<D> LinkChange<D> {
@@ -89,6 +78,7 @@ impl<D> LinkChange<D> {
             LinkChange::Loss(_) => LinkAct::Loss,
             LinkChange::Garbage(Garbage::Noise) => LinkAct::Noise,
             LinkChange::Garbage(Garbage::Bodies) => LinkAct::Garble,
+            LinkChange::Garbage(Garbage::Swollen) => LinkAct::Swell,
         }
     }
 }
@@ -153,28 +143,7 @@ pub(crate) fn link(context: &mut Context<'_, '_>, node: &Node) -> Option<Link> {
         }
         LinkAct::Noise => LinkChange::Garbage(Garbage::Noise),
         LinkAct::Garble => LinkChange::Garbage(Garbage::Bodies),
+        LinkAct::Swell => LinkChange::Garbage(Garbage::Swollen),
     };
     Some(Link { board: board?, change })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn garbage_is_neither_http_nor_json() {
-        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"a\":[1,2]}";
-        let spoiled = |garbage: Garbage| {
-            let mut bytes = answer.as_bytes().to_vec();
-            garbage.spoil(&mut bytes);
-            bytes
-        };
-        assert_eq!(
-            String::from_utf8(spoiled(Garbage::Bodies)).expect("text"),
-            "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n<\"a\":<1,2]}"
-        );
-        let noise = spoiled(Garbage::Noise);
-        assert_eq!(noise.len(), answer.len());
-        assert!(noise.iter().all(|byte| !byte.is_ascii()), "{noise:?}");
-    }
 }

@@ -25,8 +25,8 @@ use crate::yaml::{self, Kind, Node};
 
 use head::read_head;
 pub(crate) use head::read_name;
+use parts::{RigPart, read_flags, read_rig, read_rows, read_withheld};
 pub(crate) use parts::{read_capabilities, read_constants};
-use parts::{read_flags, read_rig, read_rows, read_withheld};
 
 /// The apiVersion of every file that people write.
 pub const API_VERSION: &str = "rigor.dev/v1alpha1";
@@ -50,6 +50,8 @@ pub struct Scenario {
     pub description: Option<String>,
     /// Names of its boards, in order.
     pub boards: Vec<String>,
+    /// Bytes of PSRAM of those boards that are to have so much; the others have what the rig's boards have.
+    pub psram: BTreeMap<String, u32>,
     /// What the rig must offer: what it says and what its acts imply.
     pub needs: BTreeSet<Capability>,
     /// Constants that it wants otherwise.
@@ -198,6 +200,12 @@ static RIG: Shape = Shape::new(
         )
         .usually("0"),
         Field::optional(
+            "psram",
+            FieldType::Mapping(&FieldType::Any),
+            "PSRAM of boards that are to have some, by board, as quantities.",
+        )
+        .such_as("{a: 2Mi}"),
+        Field::optional(
             "needs",
             FieldType::List(&FieldType::Word(CAPABILITY_NAMES)),
             "What it must be able to do.",
@@ -307,7 +315,7 @@ fn read_scenarios(
     let spec = fields.get("spec")?;
     let fields = reader.open(spec, &SPEC)?;
     let rows = read_rows(reader, &fields, head.as_ref(), fields.get("cases"));
-    let (boards, stated) = read_rig(reader, fields.get("rig"));
+    let RigPart { boards, psram, needs: stated } = read_rig(reader, fields.get("rig"));
     let constants = read_constants(reader, fields.get("constants"), true);
     let withheld = read_withheld(reader, fields.get("faults"));
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
@@ -332,6 +340,7 @@ fn read_scenarios(
             tags: head.tags.clone(),
             description: head.description.clone(),
             boards: boards.clone(),
+            psram: psram.clone(),
             needs,
             constants: constants.clone(),
             flags: flags.clone(),

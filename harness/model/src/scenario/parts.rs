@@ -10,6 +10,7 @@ use crate::capability::Capability;
 use crate::constants::Constant;
 use crate::faults::{FAULT_NAMES, FaultName, Withheld};
 use crate::mistake::suggestion;
+use crate::quantity::Quantity;
 use crate::reader::{Fields, Reader, word};
 use crate::yaml::{Kind, Node};
 
@@ -130,14 +131,54 @@ pub(super) fn read_withheld(reader: &mut Reader<'_>, node: Option<&Node>) -> Opt
     (!kinds.is_empty()).then(|| Withheld { kinds, because: because.trim().to_owned() })
 }
 
-pub(super) fn read_rig(reader: &mut Reader<'_>, node: Option<&Node>) -> (Vec<String>, BTreeSet<Capability>) {
+/// What a scenario says of the rig.
+#[derive(Debug, Default)]
+pub(super) struct RigPart {
+    /// Names of its boards, in order.
+    pub(super) boards: Vec<String>,
+    /// Bytes of PSRAM, by board.
+    pub(super) psram: BTreeMap<String, u32>,
+    /// What the rig must offer for that, and what it must offer besides.
+    pub(super) needs: BTreeSet<Capability>,
+}
+
+pub(super) fn read_rig(reader: &mut Reader<'_>, node: Option<&Node>) -> RigPart {
     let Some(fields) = node.and_then(|node| reader.open(node, &RIG)) else {
-        return (Vec::new(), BTreeSet::new());
+        return RigPart::default();
     };
     // Where the number is wrong, any board may be meant.
     let count = fields.get("boards").map_or(0, |node| read_boards(reader, node).unwrap_or(26));
-    let boards = ('a'..='z').take(count as usize).map(String::from).collect();
-    (boards, read_capabilities(reader, fields.get("needs")))
+    let boards: Vec<String> = ('a'..='z').take(count as usize).map(String::from).collect();
+    let psram = fields.get("psram").map(|node| read_psram(reader, node, &boards)).unwrap_or_default();
+    let mut needs = read_capabilities(reader, fields.get("needs"));
+    needs.extend((!psram.is_empty()).then_some(Capability::Psram));
+    RigPart { boards, psram, needs }
+}
+
+/// PSRAM by board. Zero is a figure, too: that of a board without any on a rig whose boards have some.
+fn read_psram(reader: &mut Reader<'_>, node: &Node, boards: &[String]) -> BTreeMap<String, u32> {
+    let mut psram = BTreeMap::new();
+    for entry in reader.map(node) {
+        if !boards.contains(&entry.key) {
+            let remedy = match boards {
+                [] => "say with `boards` how many boards there are".to_owned(),
+                _ => format!("its boards are {}; `boards` says how many", boards.join(", ")),
+            };
+            reader.wrong(&entry.key_span, format!("the scenario has no board `{}`", entry.key), remedy);
+        }
+        let bytes = Quantity::read(&entry.value.to_value()).and_then(Quantity::whole);
+        match bytes.and_then(|bytes| u32::try_from(bytes).ok()) {
+            Some(bytes) => {
+                psram.insert(entry.key.clone(), bytes);
+            }
+            None => reader.wrong(
+                &entry.value.span,
+                format!("{} is no whole number of bytes below 4Gi", entry.value.describe()),
+                "write for example 2Mi",
+            ),
+        }
+    }
+    psram
 }
 
 /// How many boards; they are as many as there are letters.

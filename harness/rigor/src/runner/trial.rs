@@ -16,7 +16,7 @@ use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
 use rigor_trace::{Fact, History, Phase, faults, jsonl};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct Asked<'a> {
     pub constants: &'a Constants,
     /// Names of its boards.
     pub boards: &'a [String],
+    /// Bytes of PSRAM of those boards that are to have so much.
+    pub psram: &'a BTreeMap<String, u32>,
     /// Flags of the control plane besides the rig's own.
     pub flags: &'a [String],
     /// The seed of everything drawn.
@@ -119,6 +121,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
     let mut world = open(&Asked {
         constants: &constants,
         boards: &scenario.boards,
+        psram: &scenario.psram,
         flags: &scenario.flags,
         seed: trial.seed,
         faults: &trial.faults,
