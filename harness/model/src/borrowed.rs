@@ -338,10 +338,15 @@ pub(crate) fn meant_operator(word: &str) -> Option<&'static str> {
 
 /// Words for what is done or is so, each with ours; the first that is possible counts.
 static WORDS: &[(&str, &[&str])] = &[
-    ("off", &["cut", "stop"]),
-    ("on", &["restore", "heal", "start"]),
+    ("off", &["cut", "stop", "never"]),
+    ("on", &["restore", "heal", "start", "now"]),
     ("down", &["cut", "stop"]),
     ("up", &["restore", "heal", "start"]),
+    ("no", &["stop", "never"]),
+    ("none", &["stop", "never"]),
+    ("false", &["stop", "never"]),
+    ("yes", &["now"]),
+    ("true", &["now"]),
     ("disconnect", &["cut"]),
     ("connect", &["heal", "restore"]),
     ("reset", &["cycle", "restart"]),

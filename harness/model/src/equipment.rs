@@ -154,14 +154,11 @@ fn check_storage(reader: &mut Reader<'_>, spec: &Fields<'_>, emulator: &[String]
 fn read_scheduler(reader: &mut Reader<'_>, node: &Node) -> Option<SchedulerProgram> {
     let fields = reader.open(node, &SCHEDULER_PROGRAM)?;
     let command_node = fields.get("command")?;
-    let items = reader.list(command_node);
-    if items.is_empty() {
-        reader.wrong(
-            &command_node.span,
-            "a scheduler without a program",
-            "write for example [my-scheduler, --kubeconfig, \"${kubeconfig}\"]",
-        );
-    }
+    let items = reader.some_list(
+        command_node,
+        "a scheduler without a program",
+        "write for example [my-scheduler, --kubeconfig, \"${kubeconfig}\"]",
+    )?;
     let command = read_arguments(reader, items)?;
     let dry_run = match fields.get("dryRun") {
         Some(node) => {

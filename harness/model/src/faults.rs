@@ -231,6 +231,8 @@ impl Schedule {
     /// # Errors
     /// What is wrong with it, in a sentence.
     pub fn parse(source: &str) -> Result<Schedule, String> {
+        // Editors may put a sign in front by which they know the encoding again.
+        let source = source.trim_start_matches('\u{feff}');
         let schedule: Schedule = serde_json::from_str(source).map_err(|error| error.to_string())?;
         if schedule.level.is_none() {
             return Err("its level is none, and faults are mild or harsh".to_owned());
@@ -371,6 +373,7 @@ mod tests {
             )
         };
         assert_eq!(said("harsh", &format!("{}, {}", clock(0, -999_999), cut("board:a", 4))), None);
+        assert!(Schedule::parse("\u{feff}{\"level\": \"mild\", \"faults\": []}").is_ok());
         assert_eq!(said("none", "").as_deref(), Some("its level is none, and faults are mild or harsh"));
         for site in ["a", "board:", "boards:a", "server:a", "board"] {
             let expected =

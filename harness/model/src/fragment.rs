@@ -13,7 +13,7 @@ use crate::mistake::{Mistake, Mistakes, place};
 use crate::reader::Reader;
 use crate::scenario::{API_VERSION, check_kind, read_name};
 use crate::shape::{Field, FieldType, Shape};
-use crate::step::{Context, Files, Place, Scope, Section, Unrolled, is_instant_name, survey};
+use crate::step::{Context, Files, Place, Scope, Section, Unrolled, is_instant_name, rightly, survey};
 use crate::stranger::stranger;
 use crate::template;
 use crate::yaml::{self, Kind, Node};
@@ -162,7 +162,8 @@ pub(crate) fn open<'n>(reader: &mut Reader<'_>, root: &'n Node) -> Option<Opened
     }
     for entry in node.map_or(&[][..], |node| reader.map(node)) {
         if !is_instant_name(&entry.key) {
-            let remedy = "use letters and digits, beginning with a small letter";
+            let rule = "parameters are letters (a to z) and digits, beginning with a small letter";
+            let remedy = rightly(&entry.key, rule);
             reader.wrong(&entry.key_span, format!("`{}` cannot name a parameter", entry.key), remedy);
         }
         let default = match reader.open(&entry.value, &PARAMETER) {

@@ -19,6 +19,7 @@ pub mod foreign;
 pub mod format;
 pub mod fragment;
 pub mod kinds;
+mod letters;
 pub mod limitations;
 pub mod mistake;
 pub mod path;

@@ -75,8 +75,7 @@ impl RigKind {
     }
 
     /// What such a rig offers unless its file says otherwise. That nothing else is on a cluster which others
-    /// can use has to be said, and that images read their
-    /// consoles: the rig's own does not.
+    /// can use has to be said, and that images read their consoles: the rig's own does not.
     pub fn capabilities(self) -> BTreeSet<Capability> {
         let mut offered = self.possible();
         match self {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::act::{
     self, api, control_plane, flash, kubectl, link, mark, played, power, scheduler, send, time,
 };
-use crate::expect::{self, read};
+use crate::expect::{self, capture, read};
 use crate::fragment;
 use crate::shape::{Field, FieldType, Shape, refused_beside};
 use crate::step::{Context, Step};
@@ -118,7 +118,7 @@ verbs! {
         Always(expect::Always) "always" Expectation FieldType::Shape(&read::ALWAYS), read::always;
         Unchanged(expect::Unchanged) "unchanged" Expectation FieldType::Shape(&read::UNCHANGED), read::unchanged;
         Order(expect::Order) "order" Expectation FieldType::List(&FieldType::Text), read::order;
-        Capture(expect::Capture) "capture" Expectation FieldType::Shape(&read::CAPTURE), read::capture;
+        Capture(expect::Capture) "capture" Expectation FieldType::Shape(&capture::CAPTURE), capture::capture;
     }
     structures {
         Repeat "repeat" FieldType::Shape(&REPEAT);

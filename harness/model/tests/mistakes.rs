@@ -215,6 +215,8 @@ fn mistakes_in_steps() {
         "- advance: start + 5s",
         "- parallel: [advance: 1s]",
         "- kubectl: {args: []}",
+        "- kubectl: {args: [get, pods, -o, \"go-template={{.kind}}\"]}",
+        "- kubectl: {args: [get, pods, -o, \"name={{board}}\", $HOME]}",
         "- kubectl: get pods",
         "- parallel: [wait: 1s]",
         "- parallel: [expect: {of: {kind: Pod}}]",

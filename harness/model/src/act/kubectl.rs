@@ -6,6 +6,7 @@ use super::api::{pattern, templated, text};
 use crate::pattern::Pattern;
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::Context;
+use crate::template;
 use crate::yaml::Node;
 
 /// Runs kubectl to its end.
@@ -60,7 +61,7 @@ pub(crate) fn kubectl(context: &mut Context<'_, '_>, node: &Node) -> Option<Kube
         let message = "`args` are what stands after `kubectl`, which is called by itself";
         context.reader.wrong(&first.span, message, "leave out the first word");
     }
-    let args: Vec<Option<String>> = items.iter().map(|item| text(context, item)).collect();
+    let args: Vec<Option<String>> = items.iter().map(|item| argument(context, item)).collect();
     let exit_code = match fields.get("exitCode") {
         Some(node) => context.reader.whole(node, 0..=255).and_then(|code| i32::try_from(code).ok())?,
         None => 0,
@@ -75,4 +76,15 @@ pub(crate) fn kubectl(context: &mut Context<'_, '_>, node: &Node) -> Option<Kube
         stdout: stdout?,
         stderr: stderr?,
     })
+}
+
+/// An argument. The braces of a template that kubectl itself fills in are its own: `{{.kind}}`.
+fn argument(context: &mut Context<'_, '_>, node: &Node) -> Option<String> {
+    if !node.as_text().is_some_and(|text| text.contains("{{")) {
+        return text(context, node);
+    }
+    let text = context.reader.text(node)?;
+    context.check_plain(&node.span, &text, false);
+    context.check_names(&node.span, &template::names(&text));
+    Some(text)
 }

@@ -37,13 +37,13 @@ pub(crate) static MARK: Shape = Shape::new(
 pub(crate) fn mark(context: &mut Context<'_, '_>, node: &Node) -> Option<Mark> {
     let fields = context.reader.open(node, &MARK)?;
     let name_node = fields.get("name")?;
-    let name = context.reader.text(name_node)?;
+    let name = text(context, name_node)?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if template::names(&name).is_empty() && !name.chars().all(fits) {
         context.reader.wrong(
             &name_node.span,
             format!("no mark can be called `{name}`"),
-            "use letters, digits and hyphens, so that `mark(NAME)` can be written",
+            "use letters (a to z), digits and hyphens, so that `mark(NAME)` can be written",
         );
     }
     let subject = match fields.get("node") {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::api::text;
+use crate::borrowed::meant_word;
 use crate::expr::{Instant, Length};
+use crate::letters::hyphened;
 use crate::quantity;
 use crate::reader::{Fields, word};
 use crate::shape::{Field, FieldType, Shape};
@@ -130,14 +132,15 @@ static TAINT: Shape = Shape::new(
 pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedNode> {
     let fields = context.reader.open(node, &NODE)?;
     let name_node = fields.get("name")?;
-    let name = context.reader.text(name_node)?;
+    let name = text(context, name_node)?;
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     if template::names(&name).is_empty() && !name.chars().all(fits) {
-        context.reader.wrong(
-            &name_node.span,
-            format!("no Node can be called `{name}`"),
-            "use small letters, digits, hyphens and dots",
-        );
+        let rule = "names are small letters (a to z), digits, hyphens and dots";
+        let remedy = match hyphened(&name) {
+            right if right.is_empty() => rule.to_owned(),
+            right => format!("write {right}: {rule}"),
+        };
+        context.reader.wrong(&name_node.span, format!("no Node can be called `{name}`"), remedy);
     }
     if context.is_board(&name) {
         context.reader.wrong(
@@ -161,15 +164,32 @@ pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedN
         renew: fields.get("renew").and_then(|node| match node.as_text() {
             Some("stop") => Some(Renew::Stop),
             Some("never") => Some(Renew::Never),
-            Some(_) | None => context.some_length(node).map(Renew::Every),
+            Some(_) | None => how_often(context, node, &["stop", "never"]).map(Renew::Every),
         }),
         report: fields.get("report").and_then(|node| match node.as_text() {
             Some("now") => Some(Report::Now),
             Some("never") => Some(Report::Never),
             Some(written) if written.starts_with("at ") => report_at(context, node, written),
-            Some(_) | None => context.some_length(node).map(Report::Every),
+            Some(_) | None => how_often(context, node, &["now", "never"]).map(Report::Every),
         }),
     })
+}
+
+/// A duration, or one of some words, which was looked for already: a word that was meant as one of them is told so.
+fn how_often(context: &mut Context<'_, '_>, node: &Node, words: &[&str]) -> Option<Length> {
+    let written = match &node.kind {
+        Kind::Text(text) => text.clone(),
+        Kind::Bool(value) => value.to_string(),
+        Kind::Null | Kind::Number(_) | Kind::List(_) | Kind::Map(_) => return context.some_length(node),
+    };
+    let Some(ours) = meant_word(&written, words) else { return context.some_length(node) };
+    let message = format!("{} is not possible here", node.describe());
+    context.reader.wrong(
+        &node.span,
+        message,
+        format!("write {ours}; possible are {} and a duration", words.join(", ")),
+    );
+    None
 }
 
 /// `at` an instant.

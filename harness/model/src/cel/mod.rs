@@ -82,6 +82,11 @@ impl Cel {
         &self.names
     }
 
+    /// The fields of its roots that it speaks of, as paths: `object`, `status`, `phase`.
+    pub fn paths(&self) -> &[Vec<String>] {
+        &self.paths
+    }
+
     /// Whether it holds of these values.
     pub fn holds(&self, roots: &[(&str, &Value)], values: &BTreeMap<String, Value>) -> Truth {
         let mut context = Context::with_env(Arc::clone(&ENV));

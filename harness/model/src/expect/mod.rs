@@ -1,5 +1,6 @@
 //! Expectations: what must be seen, and when.
 
+pub(crate) mod capture;
 pub(crate) mod look;
 pub(crate) mod read;
 

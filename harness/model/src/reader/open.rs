@@ -9,6 +9,9 @@ use crate::mistake::{nearest, suggestion};
 use crate::shape::{FieldType, Shape};
 use crate::yaml::{Entry, Kind, Node};
 
+/// The parts of a file, whose keys are found at its margin where somebody forgot to indent them.
+const PARTS: [&str; 2] = ["metadata", "spec"];
+
 /// An opened mapping: its keys are known to be in its shape.
 pub(crate) struct Fields<'a> {
     entries: &'a [Entry],
@@ -129,8 +132,8 @@ impl Reader<'_> {
         Some(Fields { entries, shape, meant, hidden })
     }
 
-    /// Tells once of keys that stand beside the one that they belong to, which is empty, and takes them out of `unknown`.
-    /// Returns the keys of which nothing more is to be said.
+    /// Tells once of keys that stand beside the one that they belong to, and takes them out of `unknown`. That one is empty, or a
+    /// part of the file (`spec`) that has none of them. Returns the keys of which nothing more is to be said.
     fn take_beside(
         &mut self,
         entries: &[Entry],
@@ -140,14 +143,21 @@ impl Reader<'_> {
         let mut hidden = Vec::new();
         for field in shape.fields {
             let FieldType::Shape(inner) = field.value else { continue };
-            let empty = |entry: &&Entry| entry.key == field.key && entry.value.kind == Kind::Null;
-            if !entries.iter().any(|entry| empty(&entry)) {
-                continue;
-            }
+            let Some(holder) = entries.iter().find(|entry| entry.key == field.key) else { continue };
             let keys = inner.keys();
             let (beside, rest): (Vec<&Entry>, Vec<&Entry>) =
                 unknown.iter().partition(|entry| keys.contains(&entry.key.as_str()));
             let Some(first) = beside.first() else { continue };
+            let outside = match &holder.value.kind {
+                Kind::Null => true,
+                Kind::Map(_) if PARTS.contains(&field.key) => {
+                    beside.iter().all(|entry| holder.value.get(&entry.key).is_none())
+                }
+                Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => false,
+            };
+            if !outside {
+                continue;
+            }
             let names: Vec<&str> = beside.iter().map(|entry| entry.key.as_str()).collect();
             let stand = if names.len() == 1 { "stands" } else { "stand" };
             self.wrong(

@@ -2,6 +2,7 @@
 
 use super::{Head, METADATA};
 use crate::catalogue::{Catalogue, Profile};
+use crate::letters::hyphened;
 use crate::reader::{Reader, word};
 use crate::yaml::{Kind, Node};
 
@@ -53,11 +54,10 @@ pub(super) fn read_head(reader: &mut Reader<'_>, node: &Node, catalogue: Option<
 pub(crate) fn read_name(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
     let name = reader.text(node)?;
     if !is_name(&name) {
-        reader.wrong(
-            &node.span,
-            format!("`{name}` cannot be a name"),
-            "use lower-case letters, digits and hyphens, at most 63",
-        );
+        let right = hyphened(&name);
+        let rule = "names are lower-case letters (a to z), digits and hyphens, at most 63";
+        let remedy = if is_name(&right) { format!("write {right}: {rule}") } else { rule.to_owned() };
+        reader.wrong(&node.span, format!("`{name}` cannot be a name"), remedy);
         return None;
     }
     Some(name)

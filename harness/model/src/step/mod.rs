@@ -20,7 +20,7 @@ use crate::verbs::{Action, Class, Verb};
 use crate::yaml::{Entry, Kind, Node};
 
 use names::Shows;
-pub(crate) use names::is_instant_name;
+pub(crate) use names::{is_instant_name, rightly};
 pub(crate) use unroll::{Place, Unrolled, survey};
 
 /// What to do about a file that cannot be read.
@@ -263,8 +263,10 @@ impl<'s> Context<'_, 's> {
     /// not again wherever its name is used.
     fn known(&mut self, node: &Node, verb: Verb, value: &Node) {
         self.scope.names.extend(names::given(node).map(str::to_owned));
-        if let (Verb::Capture, Some(Kind::Map(names))) = (verb, value.get("fields").map(|node| &node.kind)) {
-            self.scope.values.extend(names.iter().map(|entry| entry.key.clone()));
+        for key in ["fields", "body"] {
+            if let (Verb::Capture, Some(Kind::Map(names))) = (verb, value.get(key).map(|node| &node.kind)) {
+                self.scope.values.extend(names.iter().map(|entry| entry.key.clone()));
+            }
         }
         if let (Verb::Parallel, Kind::List(acts)) = (verb, &value.kind) {
             self.scope.names.extend(acts.iter().flat_map(names::given).map(str::to_owned));

@@ -1,5 +1,6 @@
 //! Names that steps give to their instants by `as`, and what such a name leads to.
 
+use crate::letters::camel;
 use crate::reader::Reader;
 use crate::verbs::Verb;
 use crate::yaml::{Kind, Node};
@@ -71,39 +72,13 @@ pub(crate) fn is_instant_name(name: &str) -> bool {
 
 /// Notes a name that cannot be an instant's.
 pub(super) fn refuse(reader: &mut Reader<'_>, node: &Node, name: &str) {
+    let rule =
+        "names are letters (a to z) and digits, beginning with a small letter; a hyphen would be a minus";
+    reader.wrong(&node.span, format!("`{name}` cannot name an instant"), rightly(name, rule));
+}
+
+/// What to do about a name that breaks the rule for names of instants and values.
+pub(crate) fn rightly(name: &str, rule: &str) -> String {
     let right = camel(name);
-    let rule = "names are letters and digits, beginning with a small letter; a hyphen would be a minus";
-    let remedy = if is_instant_name(&right) { format!("write {right}: {rule}") } else { rule.to_owned() };
-    reader.wrong(&node.span, format!("`{name}` cannot name an instant"), remedy);
-}
-
-/// `the-outage` as `theOutage`.
-fn camel(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words
-        .enumerate()
-        .map(|(index, word)| {
-            let (first, rest) = word.split_at(1);
-            let first = if index == 0 { first.to_ascii_lowercase() } else { first.to_ascii_uppercase() };
-            first + rest
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_made_right() {
-        for (name, expected) in [
-            ("the-outage", "theOutage"),
-            ("TheOutage", "theOutage"),
-            ("a b_c", "aBC"),
-            ("ü", ""),
-            ("1st", "1st"),
-        ] {
-            assert_eq!(camel(name), expected);
-        }
-    }
+    if right != name && is_instant_name(&right) { format!("write {right}: {rule}") } else { rule.to_owned() }
 }

@@ -51,11 +51,9 @@ pub fn parse(text: &str, names: Option<&BTreeSet<String>>) -> Result<Expr, ExprE
     parser.skip_spaces();
     if parser.at < text.len() {
         let rest = parser.at..text.len();
-        return Err(parser.wrong(
-            rest.clone(),
-            format!("`{}` is too much here", &text[rest]),
-            "after a complete expression only + or - may follow",
-        ));
+        let remedy = factor_remedy(&expr, &text[rest.clone()])
+            .unwrap_or_else(|| "after a complete expression only + or - may follow".to_owned());
+        return Err(parser.wrong(rest.clone(), format!("`{}` is too much here", &text[rest]), remedy));
     }
     Ok(expr)
 }
@@ -158,8 +156,8 @@ impl<'a> Parser<'a> {
                 Ok(inner)
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.duration(begin),
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
+            Some(c) if c.is_alphabetic() || c == '_' => {
+                let name = self.take_while(|c| c.is_alphanumeric() || c == '_');
                 let after_name = self.at;
                 self.skip_spaces();
                 if self.peek() == Some('(') {
@@ -293,6 +291,24 @@ impl<'a> Parser<'a> {
             hint,
         ))
     }
+}
+
+/// What to do about a factor or a divisor behind a duration: `10s * 2`, `10s / 2`.
+fn factor_remedy(expr: &Expr, rest: &str) -> Option<String> {
+    let Expr::Length(length) = expr else { return None };
+    let rest = rest.trim();
+    if let Some(factor) = rest.strip_prefix('*') {
+        let whole = factor.trim().parse::<u32>().is_ok();
+        let factor = if whole { factor.trim() } else { "2" };
+        return Some(format!("a factor stands in front, and is whole: {factor} * {length}"));
+    }
+    let divisor = rest.strip_prefix('/')?.trim().parse::<u32>();
+    Some(match (length, divisor) {
+        (Length::Fixed(length), Ok(divisor)) if divisor > 0 && *length / divisor * divisor == *length => {
+            format!("nothing is divided here: write {}", crate::duration::format(*length / divisor))
+        }
+        _ => "nothing is divided here: write the duration itself, such as 5s".to_owned(),
+    })
 }
 
 /// Whether a text begins as dates do: `2026-01-31`.
