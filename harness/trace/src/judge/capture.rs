@@ -174,13 +174,17 @@ impl Bench<'_, '_> {
         };
         let Fact::Request { response, body, path, .. } = &record.fact else { return Err(String::new()) };
         let seq = usize::try_from(record.seq).ok();
-        let told = |why| format!("{why}{}", evidence(seq));
+        let told = |why: String| format!("{why}{}", evidence(seq));
         let mut captured =
             fields_of(response.as_ref().unwrap_or(&Value::Null), fields, "answer").map_err(told)?;
         captured.extend(fields_of(body.as_ref().unwrap_or(&Value::Null), sent, "request").map_err(told)?);
-        captured.extend(asked.groups(path, groups));
+        let found = asked.groups(path, groups).ok_or_else(|| {
+            let groups = groups.join(", ");
+            told(format!("the path `{path}` has nothing for one of the groups {groups}"))
+        })?;
+        captured.extend(found);
         let verdict = Verdict { captured, ..Verdict::pass() };
-        Ok(verdict.with_found(self.view.fact_interval(record), usize::try_from(record.seq).ok()))
+        Ok(verdict.with_found(self.view.fact_interval(record), seq))
     }
 
     fn in_line(

@@ -82,7 +82,7 @@ pub(crate) enum Source {
 pub(crate) struct Asked {
     method: Option<String>,
     path: Option<Box<Matcher>>,
-    /// The path's expression, if that is what it is.
+    /// The path's expression, if it is compared with one.
     path_expression: Option<regex::Regex>,
     user: Option<String>,
     status: Option<u16>,
@@ -91,17 +91,21 @@ pub(crate) struct Asked {
     headers: Vec<(String, Matcher)>,
 }
 
+/// The expression among the operators of a pattern.
+fn expression_of(pattern: Option<&Pattern>) -> Option<&str> {
+    let Pattern::Operators(all) = pattern? else { return None };
+    all.iter()
+        .find_map(|operator| if let Operator::Regex(text) = operator { Some(text.as_str()) } else { None })
+}
+
 impl Asked {
     pub fn new(filter: &RequestFilter, values: &Values) -> Result<Asked, CannotLook> {
         Ok(Asked {
             method: filter.method.clone(),
             path: Matcher::with(filter.path.as_ref(), None, values)?.map(Box::new),
-            path_expression: match filter.path.as_ref() {
-                Some(Pattern::Operators(all)) => match all.as_slice() {
-                    [Operator::Regex(text)] => regex::Regex::new(&template::fill_text(text, values)?).ok(),
-                    _ => None,
-                },
-                _ => None,
+            path_expression: match expression_of(filter.path.as_ref()) {
+                Some(text) => regex::Regex::new(&template::fill_text(text, values)?).ok(),
+                None => None,
             },
             user: filter.user.as_ref().map(ToString::to_string),
             status: filter.status,
@@ -124,14 +128,14 @@ impl Asked {
             && self.sent.as_ref().is_none_or(|wanted| wanted.matches(body.as_ref()))
     }
 
-    /// What the named groups of the path's expression found.
-    pub fn groups(&self, path: &str, names: &[String]) -> Values {
-        let expression = self.path_expression.as_ref();
-        let Some(found) = expression.and_then(|expression| expression.captures(path)) else {
-            return Values::new();
+    /// What the named groups of the path's expression found; nothing where one of them found nothing.
+    pub fn groups(&self, path: &str, names: &[String]) -> Option<Values> {
+        let found = self.path_expression.as_ref().and_then(|expression| expression.captures(path));
+        let of = |name: &String| {
+            let text = found.as_ref()?.name(name)?.as_str();
+            Some((name.clone(), Value::String(text.to_owned())))
         };
-        let of = |name: &String| Some((name.clone(), Value::String(found.name(name)?.as_str().to_owned())));
-        names.iter().filter_map(of).collect()
+        names.iter().map(of).collect()
     }
 
     /// Whether a request is meant.

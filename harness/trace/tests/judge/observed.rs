@@ -71,6 +71,25 @@ fn captures_of_marks_and_of_what_was_sent() {
     assert_eq!(captured, [json!({"lost": "b"}), json!({"other": "c", "size": 3})]);
 }
 
+#[test]
+fn a_group_of_the_path_that_found_nothing_is_no_capture() {
+    let told = |path: &str, asked: &str| {
+        let scenario = scenario(&format!("- capture: {{request: {{path: {path}}}, within: 1s}}"));
+        let mut story = Story::exact();
+        story.begin(500, 0).fact(1_000, sent(asked, json!({}))).end(2_000, 0);
+        story.told(&scenario)
+    };
+    let either = r#"{$regex: "/nodes(/(?<name>[^/]+))?$"}"#;
+    assert_eq!(told(either, "/nodes/c"), "pass");
+    let nothing = told(either, "/nodes");
+    assert!(
+        nothing.starts_with("fail: the path `/nodes` has nothing for one of the groups name"),
+        "{nothing}"
+    );
+    // Beside another operator the expression gives its names as well.
+    assert_eq!(told(r#"{$regex: "/nodes/(?<name>[^/]+)$", $ne: /nodes/d}"#, "/nodes/c"), "pass");
+}
+
 /// An observed scenario with something to do before.
 fn observed() -> Scenario {
     let source = "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {name: tale, requirements: [NODE-03], profile: kube32}\nspec:\n  observe: true\n  setup:\n    - create: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}}\n  steps:\n    - capture: {of: {kind: Pod, namespace: \"*\"}, match: {status: {phase: Running}}, fields: {pod: metadata.name, ns: metadata.namespace}}\n      as: ran\n    - expect: {of: {kind: Pod, name: \"${pod}\", namespace: \"${ns}\"}, match: {status: {phase: Failed}}, from: ran, within: 5s}\n";
