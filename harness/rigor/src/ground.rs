@@ -158,6 +158,21 @@ impl Ground {
         }
     }
 
+    /// Looks whether trials can be opened with these flags of the scenario's own.
+    ///
+    /// # Errors
+    /// A flag is the rig's, or the control plane does not have it.
+    pub fn check_flags(&self, flags: &[String]) -> Result<(), Infra> {
+        refuse_own(flags)?;
+        match &self.kind {
+            #[cfg(feature = "sim")]
+            Kind::Sim => rigor_sim::check_flags(flags),
+            Kind::Bench(bench) => bench.check_flags(flags),
+            // Such a rig runs no scenario that has some.
+            Kind::Cluster(_) => Ok(()),
+        }
+    }
+
     /// Opens a trial with boards of these names.
     ///
     /// # Errors
@@ -197,7 +212,10 @@ impl Ground {
 }
 
 /// Refuses flags that are the rig's to state.
-fn refuse_own(flags: &[String]) -> Result<(), Infra> {
+///
+/// # Errors
+/// One of them is.
+pub fn refuse_own(flags: &[String]) -> Result<(), Infra> {
     for flag in flags {
         let name = flag.split('=').next().unwrap_or_default();
         if let Some((_, remedy)) = OWN_FLAGS.iter().find(|(own, _)| *own == name) {
@@ -242,8 +260,10 @@ mod tests {
     #[test]
     fn every_rig_file_can_be_read_and_is_called_as_its_rig() {
         let mut count = 0;
-        for entry in fs::read_dir(rigs()).unwrap() {
-            let path = entry.unwrap().path();
+        // Beside them stands the folder of limitations that they name.
+        for path in
+            fs::read_dir(rigs()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
+        {
             let rig = find_rig(path.to_str().unwrap(), Path::new("/nowhere")).unwrap();
             assert_eq!(Some(rig.name.as_str()), path.file_stem().and_then(|stem| stem.to_str()));
             assert_eq!(find_rig(&rig.name, &rigs()).unwrap(), rig);

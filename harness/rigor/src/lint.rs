@@ -4,13 +4,19 @@
 //! have, a file called otherwise than what is in it, a capability that no rig offers. Of the files that are not chosen only
 //! those are read whose names say that they could be twins.
 
+mod fields;
+mod flags;
+mod misspelt;
 #[cfg(test)]
 mod tests;
 mod unused;
 
+use crate::ground::refuse_own;
 use crate::limits;
 use crate::plan::only_observes;
 use crate::suite::{FragmentFile, ScenarioFile, SuiteError, Suites, beside, read};
+pub(crate) use flags::refused as refused_flags;
+use misspelt::misspelt;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::mistake::{Mistake, Mistakes};
 use rigor_model::yaml::{self, Node};
@@ -138,7 +144,7 @@ pub fn lint(files: &Chosen, suites: &Suites, catalogue: &Catalogue, rigs: &Path)
     for path in &limitations {
         found.extend(limits::load(path, suites, catalogue).err().map(Found::from));
     }
-    found.extend(files.fragments.iter().filter_map(|file| file.check().err()).map(Found::from));
+    found.extend(files.fragments.iter().filter_map(fragment));
     let sources: Vec<(&ScenarioFile, Result<String, SuiteError>)> =
         files.scenarios.iter().map(|file| (file, read(file.path()))).collect();
     let names = names(&sources, suites);
@@ -161,6 +167,16 @@ pub fn lint(files: &Chosen, suites: &Suites, catalogue: &Catalogue, rigs: &Path)
         found.extend(scenario.check(catalogue, &twins, offered.as_deref()));
     }
     found
+}
+
+/// What is, or may be, wrong with a fragment by itself.
+fn fragment(file: &FragmentFile) -> Option<Found> {
+    if let Err(error) = file.check() {
+        return Some(error.into());
+    }
+    let source = read(file.path()).ok()?;
+    let root = yaml::parse_one(&source, &mut Vec::new())?;
+    warnings(&file.path().display().to_string(), &source, misspelt(&root))
 }
 
 fn errors(shown: &str, source: &str, list: Vec<Mistake>) -> Option<Found> {
@@ -265,9 +281,19 @@ impl Source<'_> {
                 mistakes.push(Mistake::new(span, message).remedy(remedy));
             }
         }
+        let root = yaml::parse_one(self.source, &mut Vec::new());
+        if let (Ok(scenarios), Some(root)) = (&read, &root) {
+            mistakes.extend(flags::refused(root, scenarios, &refuse_own));
+        }
+        #[cfg(feature = "sim")]
+        let right = mistakes.is_empty();
         let mut found = Vec::from_iter(errors(self.shown, self.source, mistakes));
-        if let (Ok(scenarios), Some(root)) = (&read, yaml::parse_one(self.source, &mut Vec::new())) {
+        if let (Ok(scenarios), Some(root)) = (&read, root) {
             let mut list = unused(self.source, &root);
+            // Of another control plane they may be.
+            #[cfg(feature = "sim")]
+            list.extend(flags::refused(&root, scenarios, &rigor_sim::check_flags).filter(|_| right));
+            list.extend(misspelt(&root));
             list.extend(no_rig(&root, scenarios, rigs));
             found.extend(warnings(self.shown, self.source, list));
         }

@@ -326,6 +326,12 @@ pub struct FragmentFile {
 }
 
 impl FragmentFile {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The file at `path`, if it says that it is a fragment.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {

@@ -433,3 +433,66 @@ fn many_seeds_are_searched_and_a_failure_is_told_with_the_command_that_shows_it_
     let words: Vec<&str> = replay.split(' ').skip(2).collect();
     assert_eq!(bench.rigor(&words).0, 1);
 }
+
+#[cfg(feature = "sim")]
+#[test]
+fn flags_that_the_control_plane_does_not_take_are_input_with_their_line() {
+    let bench = Bench::new(CATALOGUE);
+    let flagged = |name: &str, flag: &str| {
+        scenario(name, "200").replace("spec:\n", &format!("spec:\n  controlPlane: {{flags: [{flag}]}}\n"))
+    };
+    bench.write("suites/node/unknown.yaml", &flagged("unknown", "--no-such=1"));
+    bench.write("suites/node/own.yaml", &flagged("own", "\"--listen=127.0.0.1:1\""));
+    bench.write("suites/node/right.yaml", &flagged("right", "--default-scheduler-profile=upstream"));
+    bench.refused(
+        &["run", "--rig", "sim", "node/unknown"],
+        2,
+        &["unknown.yaml:5:26", "--no-such", "correct spec.controlPlane.flags; control-plane --help lists"],
+    );
+    bench.refused(
+        &["run", "--rig", "sim", "node/own"],
+        2,
+        &["own.yaml:5:26", "the flag --listen is the rig's", "each trial has an address of its own"],
+    );
+    assert_eq!(bench.rigor(&["run", "--rig", "sim", "node/right"]).0, 0);
+    let lint = |name: &str| bench.rigor(&["lint", "--format", "short", name]);
+    let (code, said, _) = lint("node/unknown");
+    assert!(
+        code == 0 && said.contains("unknown.yaml:5:26: warning: the control plane does not take"),
+        "{said}"
+    );
+    let (code, said, _) = lint("node/own");
+    assert!(code == 2 && said.contains("own.yaml:5:26: error: the flag --listen is the rig's"), "{said}");
+    let (code, said, _) = lint("node/right");
+    assert!(code == 0 && said.contains("no warnings"), "{said}");
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn an_interrupted_run_leaves_a_report_of_what_had_ended() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let bench = Bench::new(CATALOGUE);
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    // Centuries of a board's heartbeats: whoever waits for its end waits for the interruption.
+    let steps = "  rig: {boards: 1}\n  steps:\n  - repeat: {times: 1000, steps: [{advance: 1000h}]}\n";
+    let long = scenario("long", "200").replace("  steps:\n", steps);
+    bench.write("suites/node/long.yaml", &long);
+    let arguments = ["run", "--rig", "sim", "--jobs", "1", "node/good", "node/long"];
+    let mut command = bench.command(&arguments);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("rigor");
+    let mut told = BufReader::new(run.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    assert!(told.any(|line| line.contains("PASS") && line.contains("node/good")));
+    let pid = run.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    let rest: Vec<String> = told.collect();
+    let mut said = String::new();
+    run.stderr.take().expect("its messages").read_to_string(&mut said).expect("text");
+    let code = run.wait().expect("its end").code();
+    assert_eq!(code, Some(130), "{rest:?}\n{said}");
+    assert!(said.contains("rigor: interrupted; the report tells of what had ended"), "{said}");
+    let report = std::fs::read_to_string(bench.path("report/report.yaml")).expect("the report");
+    assert!(report.contains("pass: 1") && report.contains("infra-error: 1"), "{report}");
+    assert!(report.contains("the run was interrupted before it had ended"), "{report}");
+}

@@ -27,6 +27,7 @@ mod recorder;
 mod recording;
 pub mod relay;
 pub mod scheduler;
+pub mod signals;
 mod spawn;
 pub mod streams;
 pub mod world;

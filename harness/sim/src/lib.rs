@@ -27,4 +27,4 @@ mod strike;
 mod tests;
 mod world;
 
-pub use open::{open, open_with};
+pub use open::{check_flags, open, open_with};

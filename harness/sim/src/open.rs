@@ -70,13 +70,25 @@ pub fn open_with(
     Ok(Box::new(Simulated::start(simulation, generator(seed, "control-plane"))?))
 }
 
-fn server_config(constants: &Constants, boards: &[BoardSpec], flags: &[String]) -> Result<Config, Infra> {
-    let asked = Flags::of_server(flags).map_err(|problem| {
+/// Reads flags as the control plane does, to know before any trial whether it takes them.
+///
+/// # Errors
+/// A flag is unknown, or has a value that cannot be.
+pub fn check_flags(flags: &[String]) -> Result<(), Infra> {
+    read_flags(flags).map(|_| ())
+}
+
+fn read_flags(flags: &[String]) -> Result<Config, Infra> {
+    Flags::of_server(flags).map_err(|problem| {
         Infra::lasting(
             format!("the control plane does not take the scenario's flags: {problem}"),
             "correct spec.controlPlane.flags; control-plane --help lists what there is",
         )
-    })?;
+    })
+}
+
+fn server_config(constants: &Constants, boards: &[BoardSpec], flags: &[String]) -> Result<Config, Infra> {
+    let asked = read_flags(flags)?;
     let mut tokens = format!("{},rigor-admin,rigor-admin,\"system:masters\"\n", Tokens.admin());
     let scheduler = Tokens.scheduler();
     tokens.push_str(&format!("{scheduler},system:kube-scheduler,system:kube-scheduler\n"));

@@ -3,21 +3,25 @@
 use super::search::{Draws, Field};
 use super::watch::watch;
 use super::{ProfileName, Trouble, Where, filter_of, say, tell};
-use crate::dispatch::dispatch;
+use crate::dispatch::dispatch_until;
 use crate::exit::Exit;
 use crate::ground::{Ground, asked, find_rig};
 use crate::limits::{self, Limits};
+use crate::lint::refused_flags;
 use crate::plan::{Planned, plan};
 use crate::report::{Folder, RunReport, TrialReport};
 use crate::runner::{Trial, run_trial, seed_of};
-use crate::suite::{SuiteError, Suites};
+use crate::suite::{SuiteError, Suites, read};
 use crate::terminal::{Style, beginning, finished, many, summary};
 use clap::Args;
 use rigor_model::catalogue::Catalogue;
-use rigor_model::{Faults, Limitations, Outcome, Profile, Rig, RigKind, Scenario};
+use rigor_model::report::SearchReport;
+use rigor_model::{Faults, Limitations, Mistakes, Outcome, Profile, Rig, RigKind, Scenario, yaml};
 use rigor_rigs::clock::Clock;
+use rigor_rigs::signals;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 
 /// Run scenarios on a rig and write a report.
 #[derive(Debug, Args)]
@@ -86,10 +90,10 @@ impl Run {
         let faults = self.draws.faults(&rig)?;
         self.draws.refuse_unfit(&faults, &planned)?;
         let ground = Ground::prepare(rig)?;
+        refuse_flags(&planned, &ground)?;
         let folder = Folder::make(&self.report_dir).map_err(Trouble::input)?;
-        let report = self.all(&planned, &ground, &folder, &limits, &faults)?;
-        folder.write(&report, &catalogue).map_err(Trouble::input)?;
-        say(&format!("{:>12} {}", "Report", folder.path().display()));
+        let report = self.all(&planned, &ground, &folder, &limits, &faults, &catalogue)?;
+        leave(&report, &folder, &catalogue)?;
         if planned.is_empty() {
             eprintln!("no trial matches: rigor list shows what there is");
         }
@@ -116,7 +120,7 @@ impl Run {
         Ok(Limits::of_today(known))
     }
 
-    /// Runs what can run, telling of each trial as it ends.
+    /// Runs what can run, telling of each trial as it ends. An interruption ends the program with a report of what there is.
     fn all(
         &self,
         planned: &[(String, Scenario, Option<String>)],
@@ -124,6 +128,7 @@ impl Run {
         folder: &Folder,
         limits: &Limits,
         faults: &Faults,
+        catalogue: &Catalogue,
     ) -> Result<RunReport, Trouble> {
         let rig_report = ground.report()?;
         let clock = Clock::start();
@@ -151,7 +156,22 @@ impl Run {
                 report
             }
         };
-        let (mut trials, search) = if self.draws.is_search() {
+        let report = |mut trials: Vec<TrialReport>, search: Option<SearchReport>| {
+            trials.sort_by(|one, other| one.name.cmp(&other.name));
+            RunReport {
+                started: (!ground.rig().kind.virtual_time()).then(|| clock.wall()),
+                rig: rig_report.clone(),
+                constants: ground.rig().constants,
+                seed: self.seed,
+                faults: faults.level(),
+                search,
+                profile: self.profile.into(),
+                // Only where everything was asked for is an entry without a trial a mistake.
+                limitations: limits.audit(&trials, self.what.is_empty() && self.filter.is_none()),
+                trials,
+            }
+        };
+        let report = if self.draws.is_search() {
             let more = self.more();
             let (rig, seed) = (self.rig.as_str(), self.seed);
             let suites = &Suites::new(self.place.suites());
@@ -159,26 +179,65 @@ impl Run {
             let field =
                 Field { planned, ground, folder, limits, faults, seed, workers, style, rig, more, suites };
             let (trials, search) = self.draws.search(&field)?;
-            (trials, Some(search))
+            report(trials, Some(search))
         } else {
-            (dispatch(planned, workers, one, |_, report| tell(&finished(report, style))), None)
-        };
-        trials.sort_by(|one, other| one.name.cmp(&other.name));
-        let report = RunReport {
-            started: (!ground.rig().kind.virtual_time()).then(|| clock.wall()),
-            rig: rig_report,
-            constants: ground.rig().constants,
-            seed: self.seed,
-            faults: faults.level(),
-            search,
-            profile: self.profile.into(),
-            // Only where everything was asked for is an entry without a trial a mistake.
-            limitations: limits.audit(&trials, self.what.is_empty() && self.filter.is_none()),
-            trials,
+            let (left, has_left) = channel();
+            let trials = dispatch_until(
+                planned,
+                workers,
+                one,
+                |_, report| tell(&finished(report, style)),
+                |stop| {
+                    signals::before_the_end(Some(Box::new(move || {
+                        stop.now();
+                        let _ = has_left.recv();
+                    })));
+                },
+                |ended| {
+                    eprintln!("rigor: interrupted; the report tells of what had ended");
+                    let report = report(as_far_as(planned, ended), None);
+                    if let Err(Trouble::Input(error)) = leave(&report, folder, catalogue) {
+                        eprintln!("{error:?}");
+                    }
+                    let _ = left.send(());
+                    // Nothing comes after that report.
+                    loop {
+                        std::thread::park();
+                    }
+                },
+            );
+            signals::before_the_end(None);
+            report(trials, None)
         };
         tell(&summary(&report, clock.now().as_duration(), style));
         Ok(report)
     }
+}
+
+/// Writes the report, and says where it is.
+fn leave(report: &RunReport, folder: &Folder, catalogue: &Catalogue) -> Result<(), Trouble> {
+    folder.write(report, catalogue).map_err(Trouble::input)?;
+    say(&format!("{:>12} {}", "Report", folder.path().display()));
+    Ok(())
+}
+
+/// The trials of a run that was interrupted: what had not ended was not tried.
+fn as_far_as(
+    planned: &[(String, Scenario, Option<String>)],
+    ended: &[Option<TrialReport>],
+) -> Vec<TrialReport> {
+    let unrun = |(name, scenario, skip): &(String, Scenario, Option<String>)| {
+        let (outcome, reason) = match skip {
+            Some(reason) => (Outcome::Skipped, reason.clone()),
+            None => (Outcome::InfraError, "the run was interrupted before it had ended".to_owned()),
+        };
+        TrialReport::unrun(name, scenario.requirements.clone(), outcome, reason)
+    };
+    planned
+        .iter()
+        .zip(ended)
+        .map(|(planned, ended)| ended.clone().unwrap_or_else(|| unrun(planned)))
+        .collect()
 }
 
 /// The trials, if every file could be read: all mistakes are told at once.
@@ -202,6 +261,21 @@ fn readable(planned: Vec<Planned>) -> Result<Vec<(String, Scenario, Option<Strin
         }
     }
     Err(last.into())
+}
+
+/// Refuses flags of scenarios that their control plane does not take, which no trial has to show.
+fn refuse_flags(planned: &[(String, Scenario, Option<String>)], ground: &Ground) -> Result<(), Trouble> {
+    for (_, scenario, _) in
+        planned.iter().filter(|(_, scenario, skip)| skip.is_none() && !scenario.flags.is_empty())
+    {
+        let Ok(source) = read(Path::new(&scenario.file)) else { continue };
+        let root = yaml::parse_one(&source, &mut Vec::new());
+        let check = |flags: &[String]| ground.check_flags(flags);
+        if let Some(mistake) = root.and_then(|root| refused_flags(&root, [scenario], &check)) {
+            return Err(Trouble::Input(Mistakes::new(&scenario.file, &source, vec![mistake]).into()));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the environment asks for the evidence of passing trials.

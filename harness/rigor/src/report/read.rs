@@ -24,7 +24,8 @@ pub fn read(path: &Path) -> Result<Report, ReadError> {
     let file = report_file(path);
     let wrong = |problem: String, remedy| ReadError { path: file.display().to_string(), problem, remedy };
     let source = std::fs::read_to_string(&file).map_err(|error| {
-        let remedy = "name the folder that rigor run --report-dir left; a run that was ended from outside leaves no report";
+        let remedy =
+            "name the folder that rigor run --report-dir left; a run that was killed leaves no report";
         wrong(error.to_string(), remedy)
     })?;
     let report: Report = serde_saphyr::from_str(&source).map_err(|error| {

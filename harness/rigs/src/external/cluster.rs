@@ -4,9 +4,10 @@ use super::cleanup::{self, Outcome};
 use super::connection::Connection;
 use super::lock::{self, Held};
 use super::scope::{Scope, TRIAL_LABEL};
-use super::{kubeconfig, probe, quiet, signals, trial};
+use super::{kubeconfig, probe, quiet, trial};
 use crate::clock::Clock;
 use crate::control_plane::token;
+use crate::signals;
 use crate::world::{Infra, World};
 use rigor_model::report::RigReport;
 use rigor_model::{Capability, Constants, Rig};
@@ -38,7 +39,7 @@ impl fmt::Debug for Cluster {
 }
 
 /// What is shared by the run, its trial and the listener for signals.
-pub(super) struct Inner {
+pub(crate) struct Inner {
     rig: Rig,
     version: String,
     pub(super) connection: Arc<Connection>,
@@ -273,7 +274,7 @@ impl Inner {
     }
 
     /// Ends the run in the midst of it: nothing more is sent, the trial's things go, the lock is given back.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         {
             let _whole = self.gate.write().unwrap_or_else(PoisonError::into_inner);
             self.stopping.store(true, Ordering::SeqCst);

@@ -15,8 +15,8 @@ mod plugin;
 mod probe;
 mod quiet;
 mod scope;
-mod signals;
 mod trial;
 
 pub use cluster::Cluster;
+pub(crate) use cluster::Inner;
 pub use probe::rights;
