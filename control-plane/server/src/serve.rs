@@ -28,7 +28,7 @@ use crate::config::{Config, Controller, Etcd, StoreKind};
 use crate::control_plane::{ControlPlane, Elected};
 use crate::kubeconfig;
 use crate::leadership::Candidate;
-use crate::observe::audit::{AuditFile, AuditLevel, STDOUT};
+use crate::observe::audit::{AuditFile, AuditLevel, AuditOutput, STDOUT};
 use crate::observe::start_log;
 use crate::random::Random;
 use crate::store::{EtcdStore, MemoryStore, RedbStore, Store, TlsFiles};
@@ -45,7 +45,9 @@ pub fn fail(problem: &dyn Display) -> ExitCode {
 
 /// Runs until a signal asks for the end.
 pub fn run(config: Config) -> ExitCode {
-    start_log(config.log_format);
+    if let Err(problem) = start_log(config.log_format) {
+        return fail(&problem);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("no threads to run on: {error}")),
@@ -69,7 +71,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let connections = limits::connections();
     kubeconfig::prepare(&config.data_dir)?;
-    let tokens = tokens(&config)?;
+    let audit = audit_output(&config)?;
     let listener = TcpListener::bind(config.listen).await;
     let listener = listener.map_err(|error| cannot_listen(config.listen, &error))?;
     let address = listener.local_addr()?;
@@ -82,9 +84,11 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     };
     let clock = Arc::new(SystemClock::start());
     let shared = Arc::clone(&clock) as Arc<dyn Clock>;
+    // Before anything is made in the data directory: where another process has the store, what lies there is that one's.
+    let opened = open_store(&config).await?;
+    let tokens = tokens(&config)?;
     let identity = (!config.plain_http).then(|| tls::acceptor(&config, address.ip(), &shared)).transpose()?;
     let scheme = if identity.is_some() { "https" } else { "http" };
-    let opened = open_store(&config).await?;
     let keys = Keys::open(
         &config.data_dir.join("pki/sa.key"),
         config.service_account_signing_key_file.as_deref(),
@@ -114,7 +118,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     }
 
     plane.metrics().watch_process();
-    let audit = audit_log(&config, &plane)?;
+    let audit = audit.map(|(level, output)| audit_to(&plane, level, output)).transpose()?;
     let (ending, ended) = watch::channel(false);
     let mut reconciling = tokio::spawn(reconcile(plane.clone(), Arc::clone(&clock), ended.clone()));
     let electing = candidate.map(|mut candidate| {
@@ -222,7 +226,7 @@ fn tokens(config: &Config) -> anyhow::Result<Tokens> {
         return Ok(Tokens::default());
     }
     let mut tokens = kubeconfig::generated_tokens(&config.data_dir)?;
-    // Read once more when the control plane opens; here for their kubeconfigs, and to fail before anything is opened.
+    // Read once more when the control plane opens; here for their kubeconfigs.
     if let Some(path) = &config.token_auth_file {
         for (token, user) in Tokens::read(path)?.iter() {
             tokens.add(token, user.clone());
@@ -272,15 +276,18 @@ fn candidate(
     Some(Candidate::new(Arc::clone(etcd), Arc::clone(clock), config.election, me, random.uid()))
 }
 
-/// The audit log that the flags ask for, from here on in use.
-fn audit_log(config: &Config, plane: &ControlPlane) -> anyhow::Result<Option<Arc<AuditFile>>> {
+/// Where the flags ask for an audit log, opened: a place that cannot be written is told before anything else is made.
+fn audit_output(config: &Config) -> anyhow::Result<Option<(AuditLevel, AuditOutput)>> {
     let level = config.audit_level.unwrap_or(AuditLevel::Metadata);
-    let Some(path) = config.audit_log_path.as_ref().filter(|_| level != AuditLevel::None) else {
-        return Ok(None);
-    };
-    let audit = Arc::new(AuditFile::open(path, plane.metrics())?);
+    let path = config.audit_log_path.as_ref().filter(|_| level != AuditLevel::None);
+    path.map(|path| Ok((level, AuditOutput::open(path)?))).transpose()
+}
+
+/// The audit log, from here on in use.
+fn audit_to(plane: &ControlPlane, level: AuditLevel, output: AuditOutput) -> anyhow::Result<Arc<AuditFile>> {
+    let audit = Arc::new(AuditFile::start(output, plane.metrics())?);
     plane.audit_to(level, audit.clone());
-    Ok(Some(audit))
+    Ok(audit)
 }
 
 /// The one task that runs the controllers: whenever something changed, and whenever something is due. It ends

@@ -186,4 +186,27 @@ fn logs_that_cannot_be_are_refused_with_a_remedy() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(word), "{arguments:?}: {said}");
     }
+    let mut bad = command(dir.path());
+    let output = bad.env("CONTROL_PLANE_LOG", "typo").stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("control-plane: CONTROL_PLANE_LOG is `typo`: give a level"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn an_audit_log_that_cannot_be_is_told_before_anything_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bad = command(dir.path());
+    bad.arg("--audit-log-path").arg(dir.path().join("missing/audit.log"));
+    let output = bad.stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("missing/audit.log cannot be opened") && said.contains("--audit-log-path"),
+        "{said}"
+    );
+    for made in ["store.redb", "admin.token"] {
+        assert!(!dir.path().join(made).exists(), "{made}");
+    }
 }

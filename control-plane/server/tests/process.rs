@@ -343,6 +343,28 @@ fn a_port_in_use_a_locked_or_broken_store_and_a_bad_directory_are_said() {
     }
 }
 
+/// Of those who want the same data directory, the one that has its store goes on undisturbed.
+#[test]
+fn whoever_finds_the_store_locked_changes_nothing_in_the_data_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = |names: &str| {
+        let mut start = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+        start.args(["--listen", "127.0.0.1:0", "--tls-san", names, "--data-dir"]).arg(dir.path());
+        start
+    };
+    let _process = Process::start(start("one.example"));
+    fs::remove_file(dir.path().join("scheduler.token")).unwrap();
+    let made = || {
+        let pki = dir.path().join("pki");
+        let content = ["server.crt", "server.key"].map(|name| fs::read(pki.join(name)).unwrap());
+        (content, dir.path().join("scheduler.token").exists())
+    };
+    let before = made();
+    let (code, said) = failure(&mut start("other.example"));
+    assert!(code == Some(2) && said.contains("in use by another process"), "{said}");
+    assert!(made() == before, "it made certificates or tokens anew");
+}
+
 #[test]
 fn a_damaged_store_is_refused_in_one_line_without_a_backtrace() {
     let dir = tempfile::tempdir().unwrap();
@@ -411,8 +433,18 @@ fn explain_schedule_says_what_each_node_lacks() {
         };
         let (code, said) = explain(&["absent"]);
         assert_eq!((code, said.as_str()), (Some(2), "control-plane: pods \"absent\" not found\n"));
-        let (code, said) = explain(&["../x"]);
-        assert_eq!((code, said.as_str()), (Some(2), "control-plane: default/../x is no name of a pod\n"));
+        for (arguments, refused) in [
+            (
+                &["../x"][..],
+                "`../x` is no name of a pod: `kubectl get pods -n default` lists those that are there",
+            ),
+            (&[""], "`` is no name of a pod: `kubectl get pods -n default` lists those that are there"),
+            (&[".."], "`..` is no name of a pod: `kubectl get pods -n default` lists those that are there"),
+            (&["p", "-n", ""], "`` is no namespace: `kubectl get namespaces` lists those that are there"),
+        ] {
+            let (code, said) = explain(arguments);
+            assert_eq!((code, said), (Some(2), format!("control-plane: {refused}\n")), "{arguments:?}");
+        }
         if plain {
             let token = token(&kubeconfig);
             let post = |path: &str, body: &str| {

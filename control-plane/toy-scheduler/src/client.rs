@@ -12,7 +12,7 @@ use kube::{Api, Client, Error};
 
 use crate::clock;
 use crate::cluster::PodRef;
-use crate::messages;
+use crate::{messages, told};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(250);
@@ -55,7 +55,7 @@ async fn answer<T, F: Future<Output = Result<T, Error>>>(what: &str, send: impl 
                 refusals += 1;
                 status.message
             }
-            Some(Err(error)) => error.to_string(),
+            Some(Err(error)) => told::request(&error),
             None => format!("no answer within {ANSWER_WITHIN:?}"),
         };
         if !repeated {

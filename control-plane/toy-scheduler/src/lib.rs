@@ -13,3 +13,4 @@ mod messages;
 mod quantity;
 mod requests;
 pub mod run;
+mod told;

@@ -20,7 +20,7 @@ use crate::client::{Bound, Sender};
 use crate::clock;
 use crate::cluster::{Cluster, PodRef};
 use crate::decide::{Decision, decide, missing};
-use crate::messages;
+use crate::{messages, told};
 
 /// Before broken watches are begun anew: a scheduler that waits longer leaves pods waiting.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -57,16 +57,19 @@ pub async fn until_signalled(flags: Flags) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The errors of kube name their causes themselves.
+/// Reaches the cluster that the flags or the surroundings name.
 async fn connect(flags: &Flags) -> anyhow::Result<Client> {
     let config = match &flags.kubeconfig {
         Some(path) => {
-            let useless = |error| anyhow!("{} cannot be used as --kubeconfig: {error}", path.display());
+            let useless = |error| {
+                anyhow!("{} cannot be used as --kubeconfig: {}", path.display(), told::kubeconfig(&error))
+            };
             let read = Kubeconfig::read_from(path).map_err(useless)?;
             Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(useless)?
         }
         None => {
-            let nowhere = |error| anyhow!("no cluster is known ({error}): give --kubeconfig");
+            let nowhere =
+                |error| anyhow!("no cluster is known ({}): give --kubeconfig FILE", told::nowhere(&error));
             Config::infer().await.map_err(nowhere)?
         }
     };
@@ -120,7 +123,7 @@ impl Scheduler {
                 Some(seen) = watches.next() => {
                     let pods_listed = matches!(seen, Seen::Pod(Ok(Event::InitDone)));
                     if let Err(error) = self.see(seen) {
-                        return error.to_string();
+                        return told::watch(&error);
                     }
                     if pods_listed {
                         watches.push(nodes(client.clone()));

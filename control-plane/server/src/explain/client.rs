@@ -87,8 +87,14 @@ impl Access {
 pub async fn fetch(pod: &str, namespace: Option<&str>, kubeconfig: &Path) -> anyhow::Result<Value> {
     let access = Access::read(kubeconfig)?;
     let namespace = namespace.unwrap_or(&access.namespace);
-    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
-    anyhow::ensure!(plain(namespace) && plain(pod), "{namespace}/{pod} is no name of a pod");
+    anyhow::ensure!(
+        is_name(namespace),
+        "`{namespace}` is no namespace: `kubectl get namespaces` lists those that are there"
+    );
+    anyhow::ensure!(
+        is_name(pod),
+        "`{pod}` is no name of a pod: `kubectl get pods -n {namespace}` lists those that are there"
+    );
     let path = format!("/explain-schedule/{namespace}/{pod}");
     let host = access.server.host().context("the server has no address")?;
     let secure = access.server.scheme() == Some(&http::uri::Scheme::HTTPS);
@@ -104,6 +110,15 @@ pub async fn fetch(pod: &str, namespace: Option<&str>, kubeconfig: &Path) -> any
     } else {
         ask(stream, &access, &path).await
     }
+}
+
+/// Whether something can be called that, and so may stand in a path.
+fn is_name(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    is_end(bytes.first())
+        && is_end(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(byte))
 }
 
 async fn ask(

@@ -3,10 +3,11 @@
 //! `CONTROL_PLANE_LOG` chooses what is said (`debug` shows every request). The crates underneath are held to what they say at
 //! info, whatever is asked for: at trace, transports print what they carry, tokens included.
 
+use std::env::VarError;
 use std::str::FromStr;
 
 use tracing::{Level, Metadata};
-use tracing_subscriber::filter::{EnvFilter, FilterExt, filter_fn};
+use tracing_subscriber::filter::{EnvFilter, FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt, registry};
@@ -35,10 +36,36 @@ fn is_ours(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("control_plane") || *metadata.level() <= Level::INFO
 }
 
+/// What the variable may hold.
+const TAKES: &str = "give a level (off, error, warn, info, debug, trace), or parts with levels and commas between them, such as \
+     control_plane::requests=debug,info";
+
+/// The filter that a value of `CONTROL_PLANE_LOG` is; `info` without one.
+fn filter(given: Result<String, VarError>) -> Result<EnvFilter, BadValue> {
+    let refuse = |given: &str| Err(BadValue::new(format!("CONTROL_PLANE_LOG is `{given}`: {TAKES}")));
+    let given = match given {
+        Ok(given) => given,
+        Err(VarError::NotPresent) => String::new(),
+        Err(VarError::NotUnicode(given)) => return refuse(&given.to_string_lossy()),
+    };
+    let parts: Vec<&str> = given.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        return Ok(EnvFilter::new("info"));
+    }
+    // To the filter a word that is no level is a part of the program: with a level misspelt, nothing would be said at all.
+    let is_level = |part: &&str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
+    match EnvFilter::try_new(parts.join(",")) {
+        Ok(filter) if parts.iter().all(is_level) => Ok(filter),
+        Ok(_) | Err(_) => refuse(&given),
+    }
+}
+
 /// Begins to log, once in a process; panics are logged by their place.
-pub fn start(format: LogFormat) {
-    let chosen = EnvFilter::try_from_env("CONTROL_PLANE_LOG").unwrap_or_else(|_| "info".into());
-    let chosen = chosen.and(filter_fn(is_ours));
+///
+/// # Errors
+/// `CONTROL_PLANE_LOG` holds what it does not take.
+pub fn start(format: LogFormat) -> Result<(), BadValue> {
+    let chosen = filter(std::env::var("CONTROL_PLANE_LOG"))?.and(filter_fn(is_ours));
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     match format {
         LogFormat::Text => registry().with(lines.with_filter(chosen)).init(),
@@ -50,4 +77,27 @@ pub fn start(format: LogFormat) {
         let message = panic.payload().downcast_ref::<&str>().copied().unwrap_or("(withheld)");
         tracing::error!(place, message, "panic");
     }));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_chooses_nothing_is_refused_with_what_it_takes() {
+        for good in
+            ["", " ", "debug", "OFF", "info,control_plane::requests=debug", "control_plane=trace, warn,"]
+        {
+            assert!(filter(Ok(good.to_owned())).is_ok(), "{good}");
+        }
+        assert_eq!(filter(Err(VarError::NotPresent)).unwrap().to_string(), "info");
+        for bad in ["typo", "debg,info", "info,control_plane::requests=loud", "info,=,x"] {
+            let error = filter(Ok(bad.to_owned())).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("CONTROL_PLANE_LOG is `{bad}`: give a level (off, error")),
+                "{error}"
+            );
+        }
+    }
 }

@@ -204,8 +204,9 @@ fn is_report(old: Option<&Value>, new: Option<&Value>) -> bool {
         status
     };
     match (old, new) {
+        (Some(old), Some(new)) if reports::is_kept(old) && !reports::is_kept(new) => true,
         (Some(old), Some(new)) if old["status"] != new["status"] => figures(old) != figures(new),
-        (Some(old), Some(new)) => reports::is_kept(old) && !reports::is_kept(new) || repeats(old, new),
+        (Some(old), Some(new)) => repeats(old, new),
         (None, _) | (_, None) => false,
     }
 }
@@ -303,6 +304,9 @@ mod tests {
         assert_eq!(covered, third, "somebody's label");
         let (fourth, covered) = put(node("2Ki", "Unknown", "00:02"));
         assert_eq!(covered, fourth, "a board's figures once more");
+        put(kept.clone());
+        let (fifth, covered) = put(node("2Ki", "True", "00:02"));
+        assert_eq!(covered, fifth, "a board's figures once more, and a condition without a heartbeat");
         put(kept);
         let restarted = Reflector::load(&store, &now).now_or_never().unwrap().unwrap();
         assert_eq!(restarted.snapshot().status_covered("a"), third, "as the node says");

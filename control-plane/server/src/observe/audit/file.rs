@@ -41,6 +41,24 @@ enum Order {
 /// The path that stands for standard output.
 pub const STDOUT: &str = "-";
 
+/// The place that `--audit-log-path` names, opened.
+#[derive(Debug)]
+pub struct AuditOutput {
+    path: PathBuf,
+    output: Output,
+}
+
+impl AuditOutput {
+    /// Opens the file to append to, readable by its owner only, or standard output for `-`.
+    ///
+    /// # Errors
+    /// [`AuditFileError`] when it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, AuditFileError> {
+        let output = Output::open(path).map_err(|error| AuditFileError { path: path.into(), error })?;
+        Ok(Self { path: path.into(), output })
+    }
+}
+
 /// The sink of `--audit-log-path`.
 #[derive(Debug)]
 pub struct AuditFile {
@@ -53,22 +71,20 @@ pub struct AuditFile {
 }
 
 impl AuditFile {
-    /// Opens the file to append to, readable by its owner only, or standard output for `-`.
+    /// Begins to write there; what is lost is counted in `metrics`.
     ///
     /// # Errors
-    /// [`AuditFileError`] when it cannot be opened.
-    pub fn open(path: &Path, metrics: &Metrics) -> Result<Self, AuditFileError> {
-        let output = Output::open(path).map_err(|error| AuditFileError { path: path.into(), error })?;
+    /// [`AuditFileError`] when there is no thread for it.
+    pub fn start(output: AuditOutput, metrics: &Metrics) -> Result<Self, AuditFileError> {
+        let AuditOutput { path, output } = output;
         let (orders, incoming) = channel();
         let lost = metrics.audit_lost.with_label_values(&["log"]);
         let (waiting, late) = (Arc::default(), Arc::default());
         let sink = Self { orders, waiting, late, lost: lost.clone(), patience: PATIENCE };
         let (waiting, late) = (Arc::clone(&sink.waiting), Arc::clone(&sink.late));
-        let writer = Writer { path: path.into(), output, torn: false, failing: false, lost, waiting, late };
+        let writer = Writer { path: path.clone(), output, torn: false, failing: false, lost, waiting, late };
         let thread = std::thread::Builder::new().name("audit-writer".into());
-        thread
-            .spawn(move || writer.run(&incoming))
-            .map_err(|error| AuditFileError { path: path.into(), error })?;
+        thread.spawn(move || writer.run(&incoming)).map_err(|error| AuditFileError { path, error })?;
         Ok(sink)
     }
 
@@ -221,7 +237,7 @@ mod tests {
     async fn a_line_is_in_the_file_when_it_is_written_and_in_the_new_one_after_a_move() {
         let dir = tempfile::tempdir().unwrap();
         let (path, moved) = (dir.path().join("audit.log"), dir.path().join("audit.1"));
-        let mut sink = AuditFile::open(&path, &Metrics::new()).unwrap();
+        let mut sink = AuditFile::start(AuditOutput::open(&path).unwrap(), &Metrics::new()).unwrap();
         // Whatever holds up the writing thread, short of a hang.
         sink.patience = Duration::from_secs(60);
         sink.write("one".into()).await;
@@ -238,7 +254,7 @@ mod tests {
         let metrics = Metrics::new();
         let lost = || metrics.audit_lost.with_label_values(&["log"]).get();
         // Each write there fails with ENOSPC.
-        let sink = AuditFile::open(Path::new("/dev/full"), &metrics).unwrap();
+        let sink = AuditFile::start(AuditOutput::open(Path::new("/dev/full")).unwrap(), &metrics).unwrap();
         sink.write("one".into()).await;
         sink.write("two".into()).await;
         sink.drained().await;
@@ -259,7 +275,7 @@ mod tests {
         .unwrap();
         let reader = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let metrics = Metrics::new();
-        let sink = AuditFile::open(&path, &metrics).unwrap();
+        let sink = AuditFile::start(AuditOutput::open(&path).unwrap(), &metrics).unwrap();
         let line = "x".repeat(1024 * 1024);
         for _ in 0..12 {
             sink.write(line.clone()).await;

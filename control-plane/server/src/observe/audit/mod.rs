@@ -8,7 +8,7 @@ mod file;
 mod memory;
 
 pub use self::event::{End, Record, Stage};
-pub use self::file::{AuditFile, AuditFileError, STDOUT};
+pub use self::file::{AuditFile, AuditFileError, AuditOutput, STDOUT};
 pub use self::memory::AuditMemory;
 
 use std::future::Future;
