@@ -7,7 +7,7 @@ use alloc::string::String;
 use crate::flight::{Flight, Intent, Listing, is_version};
 use crate::http::{Head, Piece};
 use crate::kubelet::{Kubelet, Registration, Standing};
-use crate::node::{NodeObject, View};
+use crate::node::NodeObject;
 use crate::pod::Stage;
 use crate::split::Cut;
 use crate::wall::Wall;
@@ -181,8 +181,15 @@ impl Kubelet {
                 404 => self.node_gone(),
                 _ if good => {
                     let seen = serde_json::from_slice::<NodeObject>(&flight.body).map(NodeObject::view);
-                    self.node.view = seen.ok().or_else(|| self.node.before.take()).or(Some(View::default()));
-                    self.node.retry.worked();
+                    match seen.ok().or_else(|| self.node.before.take()) {
+                        Some(view) => {
+                            self.node.view = Some(view);
+                            self.node.retry.worked();
+                        }
+                        // Without it nobody knows which conditions change with the next report: leases show meanwhile that
+                        // the board is well.
+                        None => self.node_failed(&flight, status, "node cannot be read"),
+                    }
                 }
                 _ => self.node_failed(&flight, status, "node not read"),
             },

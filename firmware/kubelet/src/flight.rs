@@ -1,5 +1,6 @@
 //! The request that is on its way, and what comes back of it. Of an answer's body only a bounded part is ever
-//! held; one that is too large counts as none, for the status code has said enough (KLET-06).
+//! held; one that is too large counts as none, for the status code has said enough (KLET-06). Of a Node long strings are
+//! shortened first: what it shows of the board's conditions nothing else says.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,6 +8,7 @@ use alloc::vec::Vec;
 use crate::http::Head;
 use crate::node::{Figures, View};
 use crate::posting::Sent;
+use crate::skim::Skim;
 use crate::split::ListSplitter;
 use crate::wire::{AnyObject, Pod};
 
@@ -61,6 +63,7 @@ pub(crate) struct Flight {
     pub(crate) head: Option<Head>,
     pub(crate) body: Vec<u8>,
     oversized: bool,
+    skim: Skim,
     pub(crate) listing: Listing,
 }
 
@@ -74,6 +77,7 @@ impl Flight {
             head: None,
             body: Vec::new(),
             oversized: false,
+            skim: Skim::default(),
             listing: Listing::default(),
         }
     }
@@ -83,8 +87,18 @@ impl Flight {
         matches!(self.intent, Intent::CreateLease | Intent::RenewLease)
     }
 
+    /// Whether it is answered with the Node.
+    fn is_of_node(&self) -> bool {
+        matches!(
+            self.intent,
+            Intent::CreateNode | Intent::AdoptNode | Intent::ReadNode | Intent::NodeStatus { .. }
+        )
+    }
+
     /// Some bytes of the body.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        let skimmed = if self.is_of_node() { Some(self.skim.piece(bytes)) } else { None };
+        let bytes = skimmed.as_deref().unwrap_or(bytes);
         if self.oversized
             || self.body.len() + bytes.len() > MAX_BODY
             || self.body.try_reserve_exact(bytes.len()).is_err()

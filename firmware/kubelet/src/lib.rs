@@ -29,6 +29,7 @@ mod quantity;
 mod random;
 mod requests;
 mod seam;
+mod skim;
 mod split;
 mod wall;
 mod watch;

@@ -279,10 +279,6 @@ fn an_oversized_pod_is_looked_for_with_patience() {
 fn a_node_that_cannot_be_read_is_taken_for_what_it_was() {
     let (mut world, container) = running();
     world.run(5000);
-    let since = |world: &World| {
-        let conditions = world.api.nodes["a"]["status"]["conditions"].as_array().unwrap();
-        conditions.iter().map(|c| c["lastTransitionTime"].clone()).collect::<Vec<_>>()
-    };
     let before = since(&world);
     world.api.swollen = true;
     let node = world.api.nodes.get_mut("a").unwrap();
@@ -299,6 +295,59 @@ fn a_node_that_cannot_be_read_is_taken_for_what_it_was() {
 }
 
 /// The server was set back to an earlier state: versions start over, and the pods are the same.
+/// When the conditions of the board's Node changed last, as the API shows it.
+fn since(world: &World) -> Vec<Value> {
+    let conditions = world.api.nodes["a"]["status"]["conditions"].as_array().unwrap();
+    conditions.iter().map(|c| c["lastTransitionTime"].clone()).collect()
+}
+
+/// What a Node shows is read however large it is because of what nobody looks at: a board that was away tells nothing as new.
+#[test]
+fn a_swollen_node_is_read_all_the_same() {
+    for restarts in [false, true] {
+        let (mut world, _) = running();
+        world.run(5000);
+        let before = since(&world);
+        world.api.swollen = true;
+        if restarts {
+            world.power_cycle(1000);
+        } else {
+            world.link_up = false;
+            world.run(15_000);
+            world.link_up = true;
+        }
+        let from = world.now;
+        world.run(20_000);
+        assert!(world.api.seen("PATCH", "/nodes/a/status").any(|r| r.at > from && r.status == 200));
+        assert_eq!(since(&world), before, "restarts: {restarts}");
+    }
+}
+
+/// A board that was away and cannot read its Node does not guess what it shows: it renews, and reports when it knows.
+#[test]
+fn a_node_that_is_garbage_is_not_guessed_at() {
+    let (mut world, container) = running();
+    world.run(5000);
+    let before = since(&world);
+    world.link_up = false;
+    world.run(15_000);
+    world.api.rule = Some(Box::new(|request| {
+        let garbage = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\ngarbage";
+        (request.method == "GET" && request.path.ends_with("/nodes/a")).then(|| Fault::Raw(garbage.to_vec()))
+    }));
+    world.link_up = true;
+    let from = world.now;
+    world.run(30_000);
+    let reads = world.api.seen("GET", "/nodes/a").filter(|r| r.at > from).count();
+    assert!((3..20).contains(&reads), "{reads} reads in 30 s");
+    assert!(world.said("node cannot be read"));
+    assert!(world.api.seen("PATCH", "/leases/a").any(|r| r.at > from + 20_000 && r.status == 200));
+    world.api.rule = None;
+    world.run(15_000);
+    assert_eq!(since(&world), before);
+    check_recovered(world, &container);
+}
+
 #[test]
 fn versions_that_start_over() {
     let (mut world, container) = running();
