@@ -9,6 +9,7 @@ use crate::http::{Head, Piece};
 use crate::kubelet::{Kubelet, Registration, Standing};
 use crate::node::NodeObject;
 use crate::pod::Stage;
+use crate::posting::Sent;
 use crate::split::Cut;
 use crate::wall::Wall;
 use crate::wire::Pod;
@@ -354,17 +355,25 @@ impl Kubelet {
         let Intent::PodStatus { uid, sent } = intent else { return };
         let (millis, ip) = (self.millis, self.ip());
         let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == uid) else { return };
-        // One that is too large to be kept says no more than its status code.
         let seen =
             || serde_json::from_slice::<Pod>(&flight.body).ok().filter(|seen| seen.metadata.uid == uid);
         match (status, sent) {
-            (200..=299, None) => {
-                pod.posting.make_sure();
-                match seen() {
-                    Some(seen) => self.see_pod(&seen, false),
-                    None => pod.posting.lose_version(),
+            (200..=299, None) => match seen() {
+                Some(seen) => {
+                    pod.posting.make_sure();
+                    self.see_pod(&seen, false);
                 }
-            }
+                // What one of so many parts shows will not be learnt: its status is told all the same.
+                None if flight.is_oversized() => {
+                    pod.posting.make_sure();
+                    pod.posting.lose_version();
+                }
+                // A list shows it too, or that there is another pod of this name by now.
+                None => {
+                    self.pod_status_failed(&flight, &uid, None, "cannot be read");
+                    self.sync.relist();
+                }
+            },
             (200..=299, Some(sent)) => {
                 let contradicted = pod.posting.accept(&sent, seen().as_ref(), &ip);
                 if pod.stage == Stage::Stopping && pod.posting.is_settled() {
@@ -380,18 +389,29 @@ impl Kubelet {
             // Moved elsewhere (KLET-08), or gone, or another pod by now.
             (403 | 404, _) => self.drop_copy(&uid, &format!("its status was refused: {status}")),
             (_, sent) => {
-                let failures = pod.posting.failures;
-                pod.posting.failures = failures.saturating_add(1);
-                let wait = (500u64 << failures.min(10)).min(LONGEST_RETRY);
-                pod.posting.lose(sent, millis + self.random.jitter(wait, 20));
-                let name = pod.full_name();
-                if failures <= 1 {
-                    self.log_refusal(&flight, status, &format!("pod {name} status not taken"));
-                }
+                self.pod_status_failed(&flight, &uid, sent, "status not taken");
                 if status == 409 {
                     self.sync.relist();
                 }
             }
+        }
+    }
+
+    /// A pod's status was not taken, or could not be read where nothing was `sent`.
+    fn pod_status_failed(&mut self, flight: &Flight, uid: &str, sent: Option<Sent>, what: &str) {
+        let millis = self.millis;
+        let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == uid) else { return };
+        let failures = pod.posting.failures;
+        pod.posting.failures = failures.saturating_add(1);
+        let wait = (500u64 << failures.min(10)).min(LONGEST_RETRY);
+        pod.posting.lose(sent, millis + self.random.jitter(wait, 20));
+        let name = pod.full_name();
+        if failures <= 1 {
+            self.log_refusal(
+                flight,
+                flight.head.map_or(0, |head| head.status),
+                &format!("pod {name} {what}"),
+            );
         }
     }
 

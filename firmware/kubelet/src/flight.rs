@@ -1,6 +1,6 @@
 //! The request that is on its way, and what comes back of it. Of an answer's body only a bounded part is ever
-//! held; one that is too large counts as none, for the status code has said enough (KLET-06). Of a Node long strings are
-//! shortened first: what it shows of the board's conditions nothing else says.
+//! held; one that is too large counts as none, for the status code has said enough (KLET-06). Of a Node and of one pod long
+//! strings are shortened first: what they show of conditions nothing else says, and of a pod nothing else is looked at.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -87,17 +87,26 @@ impl Flight {
         matches!(self.intent, Intent::CreateLease | Intent::RenewLease)
     }
 
-    /// Whether it is answered with the Node.
-    fn is_of_node(&self) -> bool {
+    /// Whether the body was larger than what is kept of one.
+    pub(crate) fn is_oversized(&self) -> bool {
+        self.oversized
+    }
+
+    /// Whether it is answered with something whose conditions are read.
+    fn shows_conditions(&self) -> bool {
         matches!(
             self.intent,
-            Intent::CreateNode | Intent::AdoptNode | Intent::ReadNode | Intent::NodeStatus { .. }
+            Intent::CreateNode
+                | Intent::AdoptNode
+                | Intent::ReadNode
+                | Intent::NodeStatus { .. }
+                | Intent::PodStatus { .. }
         )
     }
 
     /// Some bytes of the body.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        let skimmed = if self.is_of_node() { Some(self.skim.piece(bytes)) } else { None };
+        let skimmed = if self.shows_conditions() { Some(self.skim.piece(bytes)) } else { None };
         let bytes = skimmed.as_deref().unwrap_or(bytes);
         if self.oversized
             || self.body.len() + bytes.len() > MAX_BODY

@@ -294,7 +294,6 @@ fn a_node_that_cannot_be_read_is_taken_for_what_it_was() {
     check_recovered(world, &container);
 }
 
-/// The server was set back to an earlier state: versions start over, and the pods are the same.
 /// When the conditions of the board's Node changed last, as the API shows it.
 fn since(world: &World) -> Vec<Value> {
     let conditions = world.api.nodes["a"]["status"]["conditions"].as_array().unwrap();
@@ -348,6 +347,54 @@ fn a_node_that_is_garbage_is_not_guessed_at() {
     check_recovered(world, &container);
 }
 
+/// A pod ended while the board was away, and its node-lifecycle controller had called it not ready meanwhile. What the pod
+/// shows cannot be read for a while: no time of a change moves without a change, and its end is told.
+#[test]
+fn a_pod_that_cannot_be_read_is_not_guessed_at() {
+    let check = |swollen: bool| {
+        let mut world = World::ready();
+        let ends = json!({"args": ["exit:0:after=10s"]});
+        world.api.put_pod(pod_with("p", ends, json!({"restartPolicy": "Never"})));
+        world.run_until(5000, |world| world.phase("p") == "Running");
+        world.run(1000);
+        world.link_up = false;
+        world.run(5000);
+        let since = json!("2027-01-15T08:00:07Z");
+        world.api.edit_pod("p", |pod| {
+            for condition in pod["status"]["conditions"].as_array_mut().unwrap() {
+                if condition["type"] == "Ready" {
+                    (condition["status"], condition["lastTransitionTime"]) = (json!("False"), since.clone());
+                }
+            }
+        });
+        world.run(15_000);
+        world.api.swollen = swollen;
+        world.api.rule = Some(Box::new(move |request| {
+            let garbage = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\ngarbage";
+            let hit = !swollen && request.method == "GET" && request.path.contains("/pods");
+            (hit && !request.path.contains("watch=1")).then(|| Fault::Raw(garbage.to_vec()))
+        }));
+        world.link_up = true;
+        let from = world.now;
+        world.run(30_000);
+        let reads = world.api.seen("GET", "/pods/p").filter(|r| r.at > from).count();
+        assert!((1..20).contains(&reads), "{reads} reads in 30 s");
+        if swollen {
+            assert_eq!(world.phase("p"), "Succeeded");
+        } else {
+            assert!(world.said("p cannot be read"), "{:#?}", world.console);
+        }
+        world.api.rule = None;
+        world.api.swollen = false;
+        world.run(15_000);
+        assert_eq!(world.phase("p"), "Succeeded");
+        assert_eq!(World::condition(world.status("p"), "Ready")["lastTransitionTime"], since);
+    };
+    check(false);
+    check(true);
+}
+
+/// The server was set back to an earlier state: versions start over, and the pods are the same.
 #[test]
 fn versions_that_start_over() {
     let (mut world, container) = running();
