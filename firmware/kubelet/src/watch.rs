@@ -106,17 +106,22 @@ impl Kubelet {
             self.log("watch silent; opening another".into());
             self.watch.lose(self.millis, false, &mut self.random, &mut self.outputs);
         }
-        // Where requests get no answer, another connection would not either.
-        if self.out_of_contact.is_none() {
+        if self.may_watch() {
             let timeout = self.timeout();
             self.watch.open_if_due(self.millis, timeout, &mut self.outputs);
         }
     }
 
+    /// Where requests find no server, another connection would not either. One that stands is enough: nothing may be due on it
+    /// for as long as the lease is fresh, and pods are not to wait for that.
+    fn may_watch(&self) -> bool {
+        self.out_of_contact.is_none() || self.requests.is_up()
+    }
+
     /// When the watch wants attention, in milliseconds.
     pub(crate) fn watch_deadline(&self) -> u64 {
         let watch = match self.watch.state {
-            LinkState::Down { .. } if self.sync.need_list || self.out_of_contact.is_some() => u64::MAX,
+            LinkState::Down { .. } if self.sync.need_list || !self.may_watch() => u64::MAX,
             LinkState::Down { retry_at } => retry_at,
             LinkState::Opening { until } => until,
             LinkState::Up => self.sync.until,

@@ -467,12 +467,27 @@ fn flags_that_the_control_plane_does_not_take_are_input_with_their_line() {
     assert!(code == 0 && said.contains("no warnings"), "{said}");
 }
 
+/// Runs until a line that `enough` wants, and interrupts it then: its exit code and what it said.
 #[cfg(feature = "sim")]
-#[test]
-fn an_interrupted_run_leaves_a_report_of_what_had_ended() {
+fn interrupted(bench: &Bench, arguments: &[&str], enough: impl Fn(&str) -> bool) -> (Option<i32>, String) {
     use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
+    let mut command = bench.command(arguments);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("rigor");
+    let mut told = BufReader::new(run.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    assert!(told.any(|line| enough(&line)));
+    let pid = run.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    let rest: Vec<String> = told.collect();
+    let mut said = String::new();
+    run.stderr.take().expect("its messages").read_to_string(&mut said).expect("text");
+    (run.wait().expect("its end").code(), format!("{}\n{said}", rest.join("\n")))
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn an_interrupted_run_leaves_a_report_of_what_had_ended() {
     let bench = Bench::new(CATALOGUE);
     bench.write("suites/node/good.yaml", &scenario("good", "200"));
     // Centuries of a board's heartbeats: whoever waits for its end waits for the interruption.
@@ -480,19 +495,28 @@ fn an_interrupted_run_leaves_a_report_of_what_had_ended() {
     let long = scenario("long", "200").replace("  steps:\n", steps);
     bench.write("suites/node/long.yaml", &long);
     let arguments = ["run", "--rig", "sim", "--jobs", "1", "node/good", "node/long"];
-    let mut command = bench.command(&arguments);
-    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("rigor");
-    let mut told = BufReader::new(run.stdout.take().expect("its output")).lines().map_while(Result::ok);
-    assert!(told.any(|line| line.contains("PASS") && line.contains("node/good")));
-    let pid = run.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
-    let rest: Vec<String> = told.collect();
-    let mut said = String::new();
-    run.stderr.take().expect("its messages").read_to_string(&mut said).expect("text");
-    let code = run.wait().expect("its end").code();
-    assert_eq!(code, Some(130), "{rest:?}\n{said}");
+    let (code, said) =
+        interrupted(&bench, &arguments, |line| line.contains("PASS") && line.contains("node/good"));
+    assert_eq!(code, Some(130), "{said}");
     assert!(said.contains("rigor: interrupted; the report tells of what had ended"), "{said}");
     let report = std::fs::read_to_string(bench.path("report/report.yaml")).expect("the report");
     assert!(report.contains("pass: 1") && report.contains("infra-error: 1"), "{report}");
     assert!(report.contains("the run was interrupted before it had ended"), "{report}");
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn an_interrupted_search_leaves_a_report_of_what_was_tried() {
+    let bench = Bench::new(CATALOGUE);
+    bench.write("suites/node/bad.yaml", &scenario("bad", "404"));
+    bench.write("suites/node/good.yaml", &scenario("good", "200"));
+    let arguments = ["run", "--rig", "sim", "--seeds", "1000000", "node/bad", "node/good"];
+    let (code, said) = interrupted(&bench, &arguments, |line| line.contains("FAIL"));
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("rigor: interrupted; the report tells of what had ended"), "{said}");
+    assert!(said.contains("replay: rigor run node/bad"), "{said}");
+    let report = std::fs::read_to_string(bench.path("report/report.yaml")).expect("the report");
+    assert!(report.contains("fail: 1") && report.contains("infra-error: 1"), "{report}");
+    assert!(report.contains("of 1000000 seeds"), "{report}");
+    assert!(report.contains("- node/bad seed "), "{report}");
 }

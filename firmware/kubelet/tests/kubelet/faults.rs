@@ -347,6 +347,25 @@ fn a_node_that_is_garbage_is_not_guessed_at() {
     check_recovered(world, &container);
 }
 
+/// The server was away for a moment in which the board had nothing to ask for, and has nothing now.
+#[test]
+fn a_pod_bound_after_a_restart_of_the_server_does_not_wait_for_the_next_renewal() {
+    let mut world = World::ready();
+    let renewals = |world: &World| world.api.seen("PATCH", "/leases/a").count();
+    let before = renewals(&world);
+    world.run_until(10_000, |world| renewals(world) > before);
+    world.run(500);
+    world.stop_server();
+    world.run(200);
+    world.server_up = true;
+    assert!(world.said("api server lost"), "{:#?}", world.console);
+    let renewed = renewals(&world);
+    world.run(500);
+    world.api.put_pod(pod("p", "pause", "8Ki"));
+    world.run_until(1000, |world| world.phase("p") == "Running");
+    assert_eq!(renewals(&world), renewed, "no renewal was due yet");
+}
+
 /// A pod ended while the board was away, and its node-lifecycle controller had called it not ready meanwhile. What the pod
 /// shows cannot be read for a while: no time of a change moves without a change, and its end is told.
 #[test]

@@ -126,9 +126,9 @@ impl<'s> Context<'_, 's> {
     /// Reads a step and then lets later steps refer to it.
     pub fn step(&mut self, raw: &RawStep) -> Option<Step> {
         if self.scope.observe && self.section == Section::Setup && raw.section != Section::Setup {
-            // Over a history from elsewhere the setup is left out, and what it named with it.
+            // Over a history from elsewhere the setup is left out, and what it named with it; where it happened is known.
             self.scope.names.clear();
-            self.scope.values.clear();
+            self.scope.values.retain(|value| value == "namespace");
         }
         self.section = raw.section;
         let Some(origin) = &raw.origin else { return self.read_step(&raw.node, &raw.number) };

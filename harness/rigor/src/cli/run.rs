@@ -21,6 +21,8 @@ use rigor_rigs::clock::Clock;
 use rigor_rigs::signals;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 /// Run scenarios on a rig and write a report.
@@ -178,8 +180,21 @@ impl Run {
             let more = &more;
             let field =
                 Field { planned, ground, folder, limits, faults, seed, workers, style, rig, more, suites };
-            let (trials, search) = self.draws.search(&field)?;
-            report(trials, Some(search))
+            let (stop, (left, has_left)) = (Arc::new(AtomicBool::new(false)), channel::<()>());
+            let asked = Arc::clone(&stop);
+            signals::before_the_end(Some(Box::new(move || {
+                asked.store(true, Ordering::Relaxed);
+                let _ = has_left.recv();
+            })));
+            let (trials, search) = self.draws.search(&field, &stop)?;
+            let report = report(trials, Some(search));
+            signals::before_the_end(None);
+            if stop.load(Ordering::Relaxed) {
+                interrupted(&report, folder, catalogue);
+                drop(left);
+                rest();
+            }
+            report
         } else {
             let (left, has_left) = channel();
             let trials = dispatch_until(
@@ -194,16 +209,9 @@ impl Run {
                     })));
                 },
                 |ended| {
-                    eprintln!("rigor: interrupted; the report tells of what had ended");
-                    let report = report(as_far_as(planned, ended), None);
-                    if let Err(Trouble::Input(error)) = leave(&report, folder, catalogue) {
-                        eprintln!("{error:?}");
-                    }
+                    interrupted(&report(as_far_as(planned, ended), None), folder, catalogue);
                     let _ = left.send(());
-                    // Nothing comes after that report.
-                    loop {
-                        std::thread::park();
-                    }
+                    rest();
                 },
             );
             signals::before_the_end(None);
@@ -219,6 +227,21 @@ fn leave(report: &RunReport, folder: &Folder, catalogue: &Catalogue) -> Result<(
     folder.write(report, catalogue).map_err(Trouble::input)?;
     say(&format!("{:>12} {}", "Report", folder.path().display()));
     Ok(())
+}
+
+/// Leaves the report of a run that was interrupted.
+fn interrupted(report: &RunReport, folder: &Folder, catalogue: &Catalogue) {
+    eprintln!("rigor: interrupted; the report tells of what had ended");
+    if let Err(Trouble::Input(error)) = leave(report, folder, catalogue) {
+        eprintln!("{error:?}");
+    }
+}
+
+/// Waits for the end of the process: nothing comes after the report of a run that was interrupted.
+fn rest() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 /// The trials of a run that was interrupted: what had not ended was not tried.

@@ -19,6 +19,7 @@ use rigor_rigs::clock::Clock;
 use rigor_trace::Micros;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How often a failure is run again, at most, to make its list of faults smaller.
 const SHRINKING: usize = 400;
@@ -141,8 +142,13 @@ impl Draws {
         Ok(())
     }
 
-    /// Searches, tells, keeps evidence of the first failing seed of each trial, shrinks. The reports are one a trial.
-    pub(super) fn search(&self, field: &Field<'_>) -> Result<(Vec<TrialReport>, SearchReport), Trouble> {
+    /// Searches until `stop` is set, tells, keeps evidence of the first failing seed of each trial, shrinks. The reports are one a
+    /// trial.
+    pub(super) fn search(
+        &self,
+        field: &Field<'_>,
+        stop: &AtomicBool,
+    ) -> Result<(Vec<TrialReport>, SearchReport), Trouble> {
         let clock = Clock::start();
         let run: Vec<&(String, Scenario, Option<String>)> =
             field.planned.iter().filter(|(.., skip)| skip.is_none()).collect();
@@ -155,7 +161,7 @@ impl Draws {
         let line = Line::new();
         let mut next = Micros::ZERO;
         let one = |trial: usize, seed: u32| field.run(run[trial], seed, field.faults, None);
-        let found = search(shape, one, |found, failing| {
+        let found = search(shape, stop, one, |found, failing| {
             if let Some((trial, seed)) = failing {
                 line.clear();
                 let told = field.told(&found.failing[&(trial, seed)], seed);
@@ -176,13 +182,22 @@ impl Draws {
             }
         }
         let first = found.first();
-        for (trial, report) in &found.green {
-            if !first.iter().any(|(failed, _)| failed == trial) {
-                trials.push(report.clone());
+        for (trial, (name, scenario, _)) in run.iter().enumerate() {
+            let tried = found.tried.get(&trial).copied().unwrap_or_default();
+            if first.iter().any(|(failed, _)| *failed == trial) {
+                continue;
+            }
+            match found.green.get(&trial) {
+                Some(report) if tried == shape.seeds => trials.push(report.clone()),
+                Some(_) | None => {
+                    let reason = format!("the search was interrupted after {tried} of {} seeds", shape.seeds);
+                    let ids = scenario.requirements.clone();
+                    trials.push(TrialReport::unrun(name, ids, Outcome::InfraError, reason));
+                }
             }
         }
         for place in first {
-            trials.push(self.again(field, run[place.0], place, &found)?);
+            trials.push(self.again(field, run[place.0], place, &found, stop)?);
         }
         let report = report(shape, field, &run, &found);
         tell(&summary(shape, field.seed, field.faults.level(), &found, took));
@@ -200,6 +215,7 @@ impl Draws {
         planned: &(String, Scenario, Option<String>),
         (trial, seed): Failing,
         found: &Found,
+        stop: &AtomicBool,
     ) -> Result<TrialReport, Trouble> {
         let known = &found.failing[&(trial, seed)];
         let dir = field.folder.evidence(&planned.0);
@@ -211,13 +227,13 @@ impl Draws {
         }
         tell(&text);
         tell(&format!("      replay: {}\n", field.replay(planned, seed, &self.faults, None)));
-        if self.shrink {
-            self.smaller(field, planned, seed, &report, &dir)?;
+        if self.shrink && !stop.load(Ordering::Relaxed) {
+            self.smaller(field, planned, seed, &report, &dir, stop)?;
         }
         Ok(report)
     }
 
-    /// Leaves faults out as long as it fails in the same way.
+    /// Leaves faults out as long as it fails in the same way, until `stop` is set.
     fn smaller(
         &self,
         field: &Field<'_>,
@@ -225,9 +241,13 @@ impl Draws {
         seed: u32,
         report: &TrialReport,
         dir: &Path,
+        stop: &AtomicBool,
     ) -> Result<(), Trouble> {
         let all = rigor_trace::faults::schedule(&report.history);
         let same = |faults: &Faults| {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
             let other = field.run(planned, seed, faults, None);
             (other.outcome, &other.broke) == (report.outcome, &report.broke)
         };
@@ -243,6 +263,9 @@ impl Draws {
             Faults::Listed(Schedule { level: all.level, faults: faults.to_vec() })
         };
         if !same(&listed(&all.faults)) {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             tell(&format!(
                 "{:>12} not: its {} faults as a list do not make it fail in the same way\n",
                 "Shrunk",

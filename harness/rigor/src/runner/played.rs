@@ -224,6 +224,15 @@ impl Played {
             Some(Report::Now | Report::Never) => self.reports = Schedule::default(),
             None => {}
         }
+        // What is said of its schedule while its heart does not beat holds afterwards too.
+        if let Some((renewals, reports)) = &mut self.stopped {
+            if act.renew.is_some() {
+                *renewals = self.renewals;
+            }
+            if act.report.is_some() {
+                *reports = self.reports;
+            }
+        }
     }
 
     fn all_labels(&self, name: &str) -> BTreeMap<String, String> {
@@ -386,6 +395,27 @@ mod tests {
         let stopped = stage.act(&PlayedNode { renew: Some(Renew::Stop), ..act("n1") }, Micros(41 * SECOND));
         assert!(stopped.is_empty(), "{stopped:?}");
         assert_eq!(stage.nodes.next_due(), None);
+    }
+
+    #[test]
+    fn what_is_said_of_a_schedule_while_the_heart_stands_still_holds_afterwards() {
+        let check = |said: PlayedNode, expected: Option<u64>| {
+            let mut stage = Stage::new();
+            stage.act(&act("n1"), Micros(SECOND));
+            let beat = |stage: &mut Stage, beats, seconds| {
+                let now = Micros(seconds * SECOND);
+                lines(&stage.nodes.heartbeats("n1", beats, now, Stage::wall(now)).unwrap()).len()
+            };
+            assert_eq!(beat(&mut stage, false, 2), 0);
+            assert_eq!(stage.nodes.next_due(), None);
+            stage.act(&said, Micros(3 * SECOND));
+            assert_eq!(beat(&mut stage, true, 10), 2);
+            assert_eq!(stage.nodes.next_due(), expected.map(|seconds| Micros(seconds * SECOND)));
+        };
+        check(act("n1"), Some(15));
+        let every = Renew::Every(Length::Fixed(Duration::from_secs(2)));
+        check(PlayedNode { renew: Some(every), ..act("n1") }, Some(12));
+        check(PlayedNode { renew: Some(Renew::Stop), ..act("n1") }, None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::report::TrialReport;
 use rigor_model::Outcome;
 use rigor_model::faults::Tally;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What is searched.
@@ -54,11 +54,14 @@ pub struct Found {
     pub failing: BTreeMap<Failing, TrialReport>,
     /// For each trial a report of it that is green, if there was one: the worst.
     pub green: BTreeMap<usize, TrialReport>,
+    /// With how many seeds each trial was tried.
+    pub tried: BTreeMap<usize, u32>,
 }
 
 impl Found {
     fn take(&mut self, place: Failing, report: TrialReport) {
         self.runs += 1;
+        *self.tried.entry(place.0).or_default() += 1;
         self.length += report.length.as_duration();
         self.faults.add(&report.faults);
         self.withheld.entry(place.0).or_default().add(&report.withheld);
@@ -93,10 +96,11 @@ impl Found {
     }
 }
 
-/// Runs `one` for each trial and each seed; `heard` is called after each with what was found so far and, of one that is not green,
-/// where.
+/// Runs `one` for each trial and each seed, until `stop` is set; `heard` is called after each with what was found so far and, of
+/// one that is not green, where.
 pub fn search(
     search: Search,
+    stop: &AtomicBool,
     one: impl Fn(usize, u32) -> TrialReport + Sync,
     mut heard: impl FnMut(&Found, Option<Failing>),
 ) -> Found {
@@ -105,7 +109,8 @@ pub fn search(
     // The first seed that failed, by trial. One that was begun before is still heard of, so the least one is found.
     let failed: Vec<AtomicU32> = (0..search.trials).map(|_| AtomicU32::new(u32::MAX)).collect();
     let work = |(trial, seed): &Failing| {
-        if !search.go_on && failed[*trial].load(Ordering::Relaxed) < *seed {
+        let is_over = !search.go_on && failed[*trial].load(Ordering::Relaxed) < *seed;
+        if is_over || stop.load(Ordering::Relaxed) {
             return Slot::default();
         }
         let report = one(*trial, *seed);
@@ -157,7 +162,8 @@ mod tests {
                 _ => Outcome::Pass,
             })
         };
-        let found = search(Search { trials: 3, seeds: 10, go_on, workers }, one, |_, _| {});
+        let shape = Search { trials: 3, seeds: 10, go_on, workers };
+        let found = search(shape, &AtomicBool::new(false), one, |_, _| {});
         let mut asked = asked.into_inner().unwrap();
         asked.sort_unstable();
         (found, asked)
@@ -192,11 +198,24 @@ mod tests {
         let one = |trial: usize, seed: u32| {
             report(if (trial, seed) == (1, 1) { Outcome::Fail } else { Outcome::Pass })
         };
-        search(Search { trials: 2, seeds: 3, go_on: true, workers: 2 }, one, |found, failing| {
+        let shape = Search { trials: 2, seeds: 3, go_on: true, workers: 2 };
+        search(shape, &AtomicBool::new(false), one, |found, failing| {
             count += 1;
             assert_eq!(found.runs, count);
             told.extend(failing);
         });
         assert_eq!((count, told), (6, vec![(1, 1)]));
+    }
+
+    #[test]
+    fn nothing_is_begun_once_it_is_stopped_and_what_was_tried_is_counted() {
+        let stop = AtomicBool::new(false);
+        let one = |trial: usize, seed: u32| {
+            stop.fetch_or((trial, seed) == (1, 2), Ordering::Relaxed);
+            report(Outcome::Pass)
+        };
+        let found = search(Search { trials: 3, seeds: 10, go_on: true, workers: 1 }, &stop, one, |_, _| {});
+        assert_eq!(found.tried, BTreeMap::from([(0, 3), (1, 3), (2, 2)]));
+        assert_eq!(found.runs, 8);
     }
 }

@@ -177,6 +177,8 @@ fn repeats(old: &Value, new: &Value) -> bool {
     let rest = |node: &Value| {
         let (mut metadata, spec) = (node["metadata"].clone(), node["spec"].clone());
         metadata["resourceVersion"].take();
+        // Says who wrote what and when: of a write that changes nothing else too.
+        metadata["managedFields"].take();
         let noted = metadata["annotations"].take();
         let noted = noted.as_object().cloned().unwrap_or_default().into_iter();
         let noted: Vec<_> = noted.filter(|(key, _)| !key.starts_with("control-plane.rigor.dev/")).collect();

@@ -192,6 +192,7 @@ fn a_report_that_repeats_the_last_one_covers_what_runs_by_then() {
     };
     check(json!({"name": "a"}), 0);
     check(json!({"name": "a", "annotations": {"control-plane.rigor.dev/reported": "7"}}), 0);
+    check(json!({"name": "a", "managedFields": [{"manager": "kubelet", "time": "2026-01-01T00:00:00Z"}]}), 0);
     check(json!({"name": "a", "labels": {"x": "y"}}), 1);
     check(json!({"name": "a", "annotations": {"x": "y"}}), 1);
 }
