@@ -315,7 +315,11 @@ impl<'a> Reader<'a> {
         for name in used {
             if !known.contains(*name) {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                self.wrong(span, format!("nothing is called `{name}`"), suggestion(name, &known));
+                let remedy = match *name {
+                    "round" => "it is known inside of `repeat` only; a fragment gets it by `with`: {round: \"${round}\"}".to_owned(),
+                    name => suggestion(name, &known),
+                };
+                self.wrong(span, format!("nothing is called `{name}`"), remedy);
             }
         }
     }

@@ -21,7 +21,11 @@ pub fn whole(text: &str) -> Option<&str> {
 
 /// Whether a text can stand between `${` and `}`.
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    !text.is_empty() && text.chars().all(is_name_part)
+}
+
+fn is_name_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// Cuts a text at its names. An unclosed `${` and one around something that is no name stay plain.
@@ -79,6 +83,39 @@ pub(crate) fn single_braces(text: &str) -> Option<&str> {
         let before = text[..at].chars().next_back();
         let name = &text[at + 1..at + text[at..].find('}')?];
         (!matches!(before, Some('$' | '{')) && is_name(name)).then_some(name)
+    })
+}
+
+/// A `${` that begins no name, though it looks like one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Broken<'a> {
+    /// As it is written.
+    pub written: &'a str,
+    /// The name that is meant, if there is one.
+    pub name: Option<&'a str>,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// The first `${` that is not closed, that holds nothing, or that has blanks around its name.
+pub(crate) fn broken(text: &str) -> Option<Broken<'_>> {
+    text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$')).find_map(|(at, _)| {
+        let rest = &text[at + 2..];
+        let Some(inside) = rest.find('}').map(|close| &rest[..close]).filter(|inside| !inside.contains("${"))
+        else {
+            let end = rest.find(|c: char| !is_name_part(c)).unwrap_or(rest.len());
+            let name = Some(&rest[..end]).filter(|name| !name.is_empty());
+            return Some(Broken { written: &text[at..at + 2 + end], name, why: "it is not closed" });
+        };
+        let written = &text[at..at + inside.len() + 3];
+        match inside.trim() {
+            name if name == inside && !name.is_empty() => None,
+            "" => Some(Broken { written, name: None, why: "it names nothing" }),
+            name if is_name(name) => {
+                Some(Broken { written, name: Some(name), why: "there are blanks around the name" })
+            }
+            _ => None,
+        }
     })
 }
 
@@ -221,6 +258,28 @@ mod tests {
             ("/a/{", None),
         ] {
             assert_eq!(single_braces(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_name_and_is_none_is_known() {
+        for (text, expected) in [
+            ("x-${ namespace }", Some(("${ namespace }", Some("namespace")))),
+            ("${nope }", Some(("${nope }", Some("nope")))),
+            ("${a", Some(("${a", Some("a")))),
+            ("${", Some(("${", None))),
+            ("${}", Some(("${}", None))),
+            ("${  }", Some(("${  }", None))),
+            ("${a-${b}", Some(("${a-", Some("a-")))),
+            ("${a}${", Some(("${", None))),
+            ("${a}", None),
+            ("$${ a }", None),
+            ("$${", None),
+            ("${x:-y} ${a b}", None),
+            ("$a {b}", None),
+        ] {
+            let found = broken(text).map(|broken| (broken.written, broken.name));
+            assert_eq!(found, expected, "{text}");
         }
     }
 

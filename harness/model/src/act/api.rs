@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::manifest::{check_operations, manifest, object, objects};
+use super::path::wrong_path;
 use super::{
     Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
     Scale, Target, User,
@@ -303,20 +304,7 @@ pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<Requ
     let method = fields.get("method").and_then(|node| word(context.reader, node, METHODS, |word| word));
     let path_node = fields.get("path")?;
     let path = text(context, path_node)?;
-    if !path.starts_with('/') && !path.starts_with("${") {
-        let (message, right) = match path.split_once("://") {
-            Some((_, rest)) => (
-                "a path says nothing of the server: that is the rig's",
-                rest.find('/').map_or("/", |slash| &rest[slash..]).to_owned(),
-            ),
-            None => ("a path begins with a slash", format!("/{path}")),
-        };
-        let right = right.replace(CURLY_QUOTES, "");
-        let right = format!("/{}", right.trim_start_matches('/'));
-        context.reader.wrong(&path_node.span, message, format!("write \"{right}\""));
-    } else {
-        check_path(context, path_node, &path);
-    }
+    check_path(context, path_node, &path);
     Some(RequestAct {
         method: method?.to_owned(),
         path,
@@ -327,18 +315,10 @@ pub(crate) fn request(context: &mut Context<'_, '_>, node: &Node) -> Option<Requ
     })
 }
 
-/// What word processors make of quotes: to YAML, signs like others.
-const CURLY_QUOTES: [char; 5] = ['“', '”', '„', '‘', '’'];
-
-/// Notes what no request can have in its path, and a name that stands in single braces.
-fn check_path(context: &mut Context<'_, '_>, node: &Node, path: &str) {
-    if let Some(name) = template::single_braces(path) {
-        let message = format!("`{{{name}}}` stays as it is written: nothing is put in for it");
-        context.reader.wrong(&node.span, message, format!("write ${{{name}}}"));
-    } else if path.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        let right = path.replace(' ', "%20");
-        let remedy = format!("write \"{right}\"");
-        context.reader.wrong(&node.span, "a path has no blanks", remedy);
+/// Notes what no request can have as its path.
+pub(crate) fn check_path(context: &mut Context<'_, '_>, node: &Node, path: &str) {
+    if let Some((message, remedy)) = wrong_path(path) {
+        context.reader.wrong(&node.span, message, remedy);
     }
 }
 
@@ -346,6 +326,7 @@ fn check_path(context: &mut Context<'_, '_>, node: &Node, path: &str) {
 pub(crate) fn text(context: &mut Context<'_, '_>, node: &Node) -> Option<String> {
     let text = context.reader.text(node)?;
     context.check_plain(&node.span, &text, true);
+    context.check_broken(&node.span, &text, true);
     context.check_names(&node.span, &template::names(&text));
     Some(text)
 }
@@ -355,6 +336,7 @@ pub(crate) fn templated(context: &mut Context<'_, '_>, node: &Node) -> Value {
     let value = node.to_value();
     context.check_names(&node.span, &template::names_in(&value));
     context.check_plain_in(node);
+    context.check_broken_in(node, false);
     value
 }
 
@@ -507,6 +489,7 @@ fn is_header_name(name: &str) -> bool {
 /// A pattern that may hold names.
 pub(crate) fn pattern(context: &mut Context<'_, '_>, node: &Node) -> Option<pattern::Pattern> {
     let pattern = pattern::read(context.reader, node, None);
+    context.check_broken_in(node, true);
     match &pattern {
         Some(pattern) => {
             context.check_names(&node.span, &pattern.names());

@@ -39,6 +39,7 @@ pub(crate) mod kubectl;
 pub(crate) mod link;
 mod manifest;
 pub(crate) mod mark;
+pub(crate) mod path;
 pub(crate) mod played;
 pub(crate) mod power;
 mod requests;

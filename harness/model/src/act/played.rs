@@ -1,14 +1,18 @@
 //! `node`: a node that the harness plays, with exact figures.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::api::text;
 use crate::borrowed::meant_word;
+use crate::constants::Constant;
 use crate::expr::{Instant, Length};
 use crate::letters::hyphened;
+use crate::mistake::nearest;
 use crate::quantity;
 use crate::reader::{Fields, word};
 use crate::shape::{Field, FieldType, Shape};
@@ -129,6 +133,12 @@ static TAINT: Shape = Shape::new(
     ],
 );
 
+/// A time as RFC 3339 has it.
+static STAMP: LazyLock<Regex> = LazyLock::new(|| {
+    let parts = r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$";
+    Regex::new(parts).expect("an expression")
+});
+
 pub(crate) fn node(context: &mut Context<'_, '_>, node: &Node) -> Option<PlayedNode> {
     let fields = context.reader.open(node, &NODE)?;
     let name_node = fields.get("name")?;
@@ -182,7 +192,13 @@ fn how_often(context: &mut Context<'_, '_>, node: &Node, words: &[&str]) -> Opti
         Kind::Bool(value) => value.to_string(),
         Kind::Null | Kind::Number(_) | Kind::List(_) | Kind::Map(_) => return context.some_length(node),
     };
-    let Some(ours) = meant_word(&written, words) else { return context.some_length(node) };
+    // A word that is nearly one of them, or another form of it (`stopped`), and no constant's name.
+    let near = Some(written.as_str()).filter(|text| text.chars().all(char::is_alphabetic)).and_then(|text| {
+        let known = Constant::ALL.map(Constant::name);
+        let form = words.iter().copied().find(|word| text.starts_with(word));
+        nearest(text, words.iter().copied()).or(form).filter(|_| nearest(text, known).is_none())
+    });
+    let Some(ours) = meant_word(&written, words).or(near) else { return context.some_length(node) };
     let message = format!("{} is not possible here", node.describe());
     context.reader.wrong(
         &node.span,
@@ -211,6 +227,14 @@ fn taints(context: &mut Context<'_, '_>, node: &Node) -> Vec<Value> {
         let mut taint = Map::new();
         for key in ["key", "value", "timeAdded"] {
             let value = fields.get(key).and_then(|node| text(context, node));
+            if key == "timeAdded"
+                && let (Some(node), Some(text)) = (fields.get(key), &value)
+                && !text.contains("${")
+                && !STAMP.is_match(text)
+            {
+                let message = format!("`{text}` is no time stamp");
+                context.reader.wrong(&node.span, message, "write for example 2026-01-31T12:00:00Z");
+            }
             taint.extend(value.map(|value| (key.to_owned(), Value::String(value))));
         }
         let effect = fields.get("effect").and_then(|node| word(context.reader, node, EFFECTS, |word| word));

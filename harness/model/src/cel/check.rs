@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cel::Env;
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, SourceInfo};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SourceInfo};
 
 use super::Cel;
 use crate::borrowed::meant_variable;
 use crate::mistake::nearest;
+use crate::quantity::Quantity;
 use crate::template;
 
 /// Conditions longer than this are refused unread.
@@ -332,6 +333,7 @@ impl Walk<'_> {
             }
             Expr::Call(call) => {
                 self.function(&call.func_name, expr.id)?;
+                self.literal(call)?;
                 if let Some(target) = &call.target
                     && !matches!(&target.expr, Expr::Ident(name) if name == "optional")
                 {
@@ -439,6 +441,28 @@ impl Walk<'_> {
             None => format!("known are {}", FUNCTIONS.join(", ")),
         };
         Err(self.wrong(name, id, format!("there is no function `{name}`"), remedy))
+    }
+
+    /// Checks what is written out where an expression or a quantity belongs: no value would make it one.
+    fn literal(&self, call: &CallExpr) -> Result<(), CelMistake> {
+        let Some(IdedExpr { id, expr: Expr::Literal(LiteralValue::String(text)) }) = call.args.last() else {
+            return Ok(());
+        };
+        let text = text.inner();
+        match call.func_name.as_str() {
+            "matches" => {
+                let Err(error) = regex::Regex::new(text) else { return Ok(()) };
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                let remedy = "escape special characters with a backslash: r'a\\.b'";
+                Err(self.wrong(text, *id, format!("no regular expression: {why}"), remedy.to_owned()))
+            }
+            "quantity" if Quantity::parse(text).is_none() => {
+                let message = format!("`{text}` is no quantity");
+                Err(self.wrong(text, *id, message, "write for example quantity('16Ki')".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A mistake at a name: where it stands, nearest to what the parser says.

@@ -283,7 +283,8 @@ mod tests {
         check("quantity(object.c).isInteger()", Truth::No);
         check("quantity(object.a).sign() == 1 && quantity('-1').sign() == -1", Truth::Yes);
         check("isQuantity(object.a) && !isQuantity('sixteen')", Truth::Yes);
-        assert!(matches!(truth("quantity('sixteen') > quantity(object.a)", &object), Truth::Broken(_)));
+        let wrong = json!({"a": "sixteen"});
+        assert!(matches!(truth("quantity(object.a) > quantity('16Ki')", &wrong), Truth::Broken(_)));
         assert!(matches!(truth("quantity(object.c).asInteger() == 1", &object), Truth::Broken(_)));
         assert!(matches!(truth("quantity(object.c) < 2", &object), Truth::Broken(_)));
     }
@@ -336,6 +337,9 @@ mod tests {
             "object.spec.replicas == 3 and ip == 'x'",
             "object.metadata.name.startWith('x')",
             "status == 3",
+            "object.status.phase.matches('(')",
+            "matches(object.status.phase, '[z-a]')",
+            "quantity(object.spec.free) > quantity('12Kib')",
         ] {
             let mistake = Cel::parse(text, &[OBJECT], ["ip", "most"]).expect_err(text);
             gallery += &format!(

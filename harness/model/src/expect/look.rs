@@ -1,10 +1,11 @@
 //! Reading of what is looked at: objects, lines of consoles and logs, requests.
 
 use super::{LogFilter, NamespaceScope, RequestFilter, Selector, Subject};
-use crate::act::api::{answer_headers, kind, pattern, templated, text, user};
+use crate::act::api::{answer_headers, check_path, kind, pattern, templated, text, user};
 use crate::act::board;
 use crate::cel::{ANSWER, Cel, STATUS};
 use crate::kinds::{KIND_NAMES, LEASE_NAMESPACE, ObjectKind};
+use crate::letters::hyphened;
 use crate::pattern::Pattern;
 use crate::reader::{Fields, word};
 use crate::shape::{Field, FieldType, Shape};
@@ -114,6 +115,11 @@ pub(super) fn log(context: &mut Context<'_, '_>, node: &Node) -> Option<LogFilte
 pub(super) fn requests(context: &mut Context<'_, '_>, node: &Node) -> Option<RequestFilter> {
     let fields = context.reader.open(node, &REQUESTS)?;
     let path: Option<Option<Pattern>> = fields.get("path").map(|node| pattern(context, node));
+    // A path is a text, or the same in `$eq`; what else there is to say of one need not be a whole path.
+    let whole = fields.get("path").map(|node| node.get("$eq").unwrap_or(node));
+    if let Some((node, text)) = whole.and_then(|node| Some((node, node.as_text()?))) {
+        check_path(context, node, text);
+    }
     let body: Option<Option<Pattern>> = fields.get("match").map(|node| pattern(context, node));
     let sent: Option<Option<Pattern>> = fields.get("body").map(|node| pattern(context, node));
     let cel: Option<Option<Cel>> = fields.get("cel").map(|node| context.cel(node, &[ANSWER, STATUS]));
@@ -141,17 +147,19 @@ pub(super) fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Sel
     let fields = context.reader.open(node, &SELECTOR)?;
     let kind = selected_kind(context, &fields)?;
     let names = match (fields.get("name"), fields.get("names")) {
-        (Some(node), _) => Some(vec![text(context, node)?]),
+        (Some(node), _) => Some(vec![name(context, kind, node)?]),
         (None, Some(node)) => {
             let items = context.reader.some_list(node, "no name", "leave `names` out to mean any")?;
-            Some(
-                items
-                    .iter()
-                    .map(|item| text(context, item))
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .collect::<Option<_>>()?,
-            )
+            let mut names = Vec::new();
+            for item in items {
+                let name = name(context, kind, item);
+                if name.as_ref().is_some_and(|name| names.contains(&Some(name.clone()))) {
+                    let message = format!("{} is named twice", item.describe());
+                    context.reader.wrong(&item.span, message, "write each name once; how many is `count`");
+                }
+                names.push(name);
+            }
+            Some(names.into_iter().collect::<Option<Vec<String>>>()?)
         }
         (None, None) => None,
     };
@@ -162,7 +170,10 @@ pub(super) fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Sel
         }
         Some(node) => match text(context, node)?.as_str() {
             "*" => NamespaceScope::All,
-            name => NamespaceScope::Named(name.to_owned()),
+            name => {
+                check_name(context, node, name, "namespace", &[]);
+                NamespaceScope::Named(name.to_owned())
+            }
         },
         None if kind.kind == "Lease" => NamespaceScope::Named(LEASE_NAMESPACE.to_owned()),
         None if kind.kind == "Event" || !kind.namespaced => NamespaceScope::All,
@@ -189,11 +200,43 @@ pub(super) fn selector(context: &mut Context<'_, '_>, node: &Node) -> Option<Sel
                     "write the whole path: {spec.nodeName: a}; what a part looks like is `match`, beside `of`",
                 );
             } else if let Some(path) = context.reader.path(&path) {
+                context.check_broken_in(&entry.value, true);
                 wanted.push((path, templated(context, &entry.value)));
             }
         }
     }
     Some(Selector { kind, names, namespace, labels, fields: wanted })
+}
+
+/// The name of an object that is looked for.
+fn name(context: &mut Context<'_, '_>, kind: &ObjectKind, node: &Node) -> Option<String> {
+    let name = text(context, node)?;
+    // What kinds of one's own can be called is not known.
+    if crate::kinds::KINDS.iter().any(|known| known == kind) {
+        check_name(context, node, &name, kind.kind, &['.']);
+    }
+    Some(name)
+}
+
+/// Notes a name that nothing of its kind can have: there are small letters, digits, hyphens and `dots`, and it begins and ends
+/// with a letter or a digit (RFC 1123). That what was sent is not there may be expected even so.
+fn check_name(context: &mut Context<'_, '_>, node: &Node, name: &str, what: &str, dots: &[char]) {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let right = name.starts_with(plain)
+        && name.ends_with(plain)
+        && name.chars().all(|c| plain(c) || c == '-' || dots.contains(&c));
+    if right || name.contains("${") || context.scope.lone || context.scope.sent.contains(name) {
+        return;
+    }
+    let hyphened = hyphened(name);
+    let remedy = if name.contains(['*', '?']) {
+        "one name is meant: leave it out to mean any, or choose by `labels`".to_owned()
+    } else if hyphened.is_empty() {
+        "names are small letters (a to z), digits and hyphens".to_owned()
+    } else {
+        format!("write {hyphened}: names are small letters (a to z), digits and hyphens")
+    };
+    context.reader.wrong(&node.span, format!("no {what} can be called `{name}`"), remedy);
 }
 
 /// A kind by its name, or by apiVersion and plural besides.

@@ -1,5 +1,7 @@
 //! Reading of expectations.
 
+use std::collections::BTreeSet;
+
 use super::look::{CONSOLE, LOG, REQUESTS, SELECTOR, console, log, requests, selector};
 use super::{Always, Expect, ExpectWindow, Never, Observation, Order, Span, Subject, Unchanged};
 use crate::act::api::pattern;
@@ -104,7 +106,9 @@ pub(crate) fn expect(context: &mut Context<'_, '_>, node: &Node) -> Option<Expec
                 return None;
             };
             let (not_before, not_after) = (context.instant(not_before)?, context.instant(not_after)?);
-            if not_after.after(&not_before).is_some_and(|length| length < 0) {
+            let apart = not_before.base() != not_after.base();
+            let most = context.at_most_after(&not_after, &not_before);
+            if most.is_some_and(|length| length < 0 || (apart && length == 0)) {
                 context.reader.wrong(
                     &list.span,
                     "the window ends before it opens",
@@ -140,6 +144,10 @@ fn two_bounds(node: &Node) -> String {
     match bounds(node) {
         [only] if only.as_text().is_some_and(|text| !text.trim().is_empty()) => {
             let bound = only.as_text().unwrap_or_default().trim();
+            if let Some((first, second)) = bound.split_once("..").filter(|_| !bound.contains("${")) {
+                let second = second.trim_start_matches(['.', '=']).trim();
+                return format!("write between: [{}, {second}]", first.trim());
+            }
             format!("for not later than that write within: {bound}; else between: [not before, not after]")
         }
         _ => "write [not before, not after]; an expression with a comma needs quotes inside […]".to_owned(),
@@ -183,12 +191,18 @@ pub(crate) fn order(context: &mut Context<'_, '_>, node: &Node) -> Option<Order>
         context.reader.wrong(&node.span, "an order of fewer than two instants", "write [first, second, …]");
         return None;
     }
+    let mut seen = BTreeSet::new();
     let names: Vec<Option<String>> = items
         .iter()
         .map(|item| {
             let instant = context.instant(item)?;
             if let Instant::Named(name) = instant {
-                return Some(name);
+                if seen.insert(name.clone()) {
+                    return Some(name);
+                }
+                let message = format!("`{name}` stands twice, and nothing is before itself");
+                context.reader.wrong(&item.span, message, "write each name once: [first, second, …]");
+                return None;
             }
             context.reader.wrong(
                 &item.span,
@@ -296,10 +310,21 @@ fn span(context: &mut Context<'_, '_>, fields: &Fields<'_>) -> Option<Span> {
         (None, None) => None,
     };
     let (from, until) = (from?, until?);
-    if until.after(&from).is_some_and(|length| length <= 0) {
+    if context.at_most_after(&until, &from).is_some_and(|length| length <= 0) {
         let end = fields.get("for").or_else(|| fields.get("until"))?;
         let message = "the window ends before it opens, or as it opens: there is no time in which anything could be seen";
-        context.reader.wrong(&end.span, message, "write an end that is later than `from`");
+        let remedy = match (fields.get("from"), from.base(), until.base()) {
+            (Some(_), opens, closes) if opens != closes => {
+                format!("`{closes}` comes before `{opens}`: swap them, from: {until}, until: {from}")
+            }
+            (None, _, closes) if *closes != Instant::Begin => {
+                format!(
+                    "`{closes}` is past when this step begins: write from: {until} with an end that is later"
+                )
+            }
+            (_, _, _) => "write an end that is later than `from`".to_owned(),
+        };
+        context.reader.wrong(&end.span, message, remedy);
         return None;
     }
     Some(Span { from, until })

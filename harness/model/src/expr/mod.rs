@@ -3,6 +3,7 @@
 //! Typed when read: an instant plus a duration is an instant, and nothing else mixes. What an instant
 //! amounts to in a trial is decided by the judge.
 
+mod later;
 mod parse;
 
 use std::fmt;
@@ -127,44 +128,6 @@ impl Length {
 }
 
 impl Instant {
-    /// How long after another instant this one is, in nanoseconds, where that follows from what is written alone: both count from
-    /// the same, by lengths without constants.
-    pub fn after(&self, other: &Instant) -> Option<i128> {
-        let (base, offset) = self.reckoned()?;
-        let (other_base, other_offset) = other.reckoned()?;
-        (base == other_base).then_some(offset - other_offset)
-    }
-
-    fn reckoned(&self) -> Option<(&Instant, i128)> {
-        let fixed = |length: &Length| match length {
-            Length::Fixed(length) => i128::try_from(length.as_nanos()).ok(),
-            Length::Constant(_)
-            | Length::Sum(..)
-            | Length::Difference(..)
-            | Length::Times(..)
-            | Length::Longest(_)
-            | Length::Shortest(_) => None,
-        };
-        match self {
-            Instant::Plus(from, length) => {
-                from.reckoned().zip(fixed(length)).map(|((base, at), more)| (base, at + more))
-            }
-            Instant::Minus(from, length) => {
-                from.reckoned().zip(fixed(length)).map(|((base, at), less)| (base, at - less))
-            }
-            Instant::Named(_)
-            | Instant::Start
-            | Instant::Begin
-            | Instant::Serving
-            | Instant::LastRenewal { .. }
-            | Instant::Stamp { .. }
-            | Instant::Mark { .. }
-            | Instant::Request { .. }
-            | Instant::Latest(_)
-            | Instant::Earliest(_) => Some((self, 0)),
-        }
-    }
-
     /// The instants it is computed from, without the arithmetic.
     pub fn bases(&self) -> Vec<&Instant> {
         match self {

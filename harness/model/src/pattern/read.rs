@@ -1,5 +1,7 @@
 //! Reading of patterns.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{Comparison, Count, OPERATORS, Operator, Pattern, Presence};
@@ -262,12 +264,30 @@ pub(crate) fn read_count(reader: &mut Reader<'_>, node: &Node, words: CountWords
                     (Some(_), None) => return wrong_count(reader, &entry.value, CountWords::None),
                 }
             }
+            refuse_idle(reader, node, &conditions)?;
             Some(Count::Compared(conditions))
         }
         Kind::Null | Kind::Bool(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
             wrong_count(reader, node, words)
         }
     }
+}
+
+/// Notes comparisons that hold of any number, or of none.
+fn refuse_idle(reader: &mut Reader<'_>, node: &Node, conditions: &[(Comparison, u64)]) -> Option<()> {
+    // Whether they hold changes only beside one of their numbers.
+    let beside = |number: &u64| [number.saturating_sub(1), *number, number.saturating_add(1)];
+    let numbers = conditions.iter().flat_map(|(_, number)| beside(number)).chain([0, u64::MAX]);
+    let held: BTreeSet<bool> = numbers
+        .map(|number| conditions.iter().all(|(comparison, wanted)| comparison.holds(&number, wanted)))
+        .collect();
+    let (what, remedy) = match (held.contains(&true), held.contains(&false)) {
+        (true, true) => return Some(()),
+        (true, false) => ("any", "leave it out, or write for example {$ge: 1}"),
+        (false, _) => ("no", "write numbers that there are: 0, {$ge: 2}, {$ge: 2, $lt: 4}"),
+    };
+    reader.wrong(&node.span, format!("{what} number is so: this says nothing"), remedy);
+    None
 }
 
 fn wrong_count(reader: &mut Reader<'_>, node: &Node, words: CountWords) -> Option<Count> {

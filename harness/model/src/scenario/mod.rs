@@ -25,7 +25,7 @@ use crate::yaml::{self, Kind, Node};
 
 use head::read_head;
 pub(crate) use head::read_name;
-use parts::{RigPart, read_flags, read_rig, read_rows, read_withheld};
+use parts::{RigPart, read_flags, read_rig, read_rows, read_withheld, tell_cells};
 pub(crate) use parts::{read_capabilities, read_constants};
 
 /// The apiVersion of every file that people write.
@@ -314,8 +314,8 @@ fn read_scenarios(
     let head = fields.get("metadata").and_then(|metadata| read_head(reader, metadata, Some(catalogue)));
     let spec = fields.get("spec")?;
     let fields = reader.open(spec, &SPEC)?;
-    let rows = read_rows(reader, &fields, head.as_ref(), fields.get("cases"));
     let RigPart { boards, psram, needs: stated } = read_rig(reader, fields.get("rig"));
+    let rows = read_rows(reader, &fields, head.as_ref(), &boards, fields.get("cases"));
     let constants = read_constants(reader, fields.get("constants"), true);
     let withheld = read_withheld(reader, fields.get("faults"));
     let observe = fields.get("observe").and_then(|node| reader.flag(node)).unwrap_or(false);
@@ -325,8 +325,13 @@ fn read_scenarios(
             break;
         }
         let flags = read_flags(reader, fields.get("controlPlane"), &values);
+        let told = reader.mistakes.len();
         let Planned { plan, bare_board, own_kinds, heeded } =
-            read_plan(reader, &fields, &boards, observe, &values, files);
+            read_plan(reader, &fields, &boards, (observe, &constants), &values, files);
+        let row = case.as_deref().zip(fields.get("cases"));
+        if let Some((case, cells)) = row.and_then(|(case, table)| Some((case, table.get(case)?))) {
+            tell_cells(reader, told, case, cells);
+        }
         let Some(head) = &head else { continue };
         let mut needs = stated.clone();
         plan.iter().for_each(|step| imply(&step.action, &mut needs));
@@ -389,7 +394,7 @@ fn read_plan(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     boards: &[String],
-    observe: bool,
+    (observe, constants): (bool, &BTreeMap<Constant, Duration>),
     values: &BTreeMap<String, Value>,
     files: &Files<'_>,
 ) -> Planned {
@@ -406,7 +411,8 @@ fn read_plan(
             .mistakes
             .push(Mistake::new(steps.span.clone(), "a scenario without steps").remedy("add at least one"));
     }
-    let mut scope = Scope { boards: boards.to_vec(), observe, ..Scope::default() };
+    let constants = constants.clone();
+    let mut scope = Scope { boards: boards.to_vec(), observe, constants, ..Scope::default() };
     scope.values.extend(boards.iter().cloned());
     scope.values.insert("namespace".to_owned());
     let row = row.steps;

@@ -9,16 +9,18 @@ use super::{CONTROL_PLANE, FAULTS, Head, RIG};
 use crate::capability::Capability;
 use crate::constants::Constant;
 use crate::faults::{FAULT_NAMES, FaultName, Withheld};
-use crate::mistake::suggestion;
+use crate::mistake::{place, suggestion};
 use crate::quantity::Quantity;
 use crate::reader::{Fields, Reader, word};
-use crate::yaml::{Kind, Node};
+use crate::template;
+use crate::yaml::{Entry, Kind, Node};
 
 /// The rows of a table as static values; one row without values if there is no table.
 pub(super) fn read_rows(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     head: Option<&Head>,
+    boards: &[String],
     table: Option<&Node>,
 ) -> Vec<(Option<String>, BTreeMap<String, Value>)> {
     let names: &[String] = head.map_or(&[], |head| &head.cases);
@@ -44,6 +46,11 @@ pub(super) fn read_rows(
             );
         }
     }
+    if let (Kind::Map(_), []) = (&table.kind, entries) {
+        let remedy = "write a row for each case, `first: {limit: 5s}`, and its name in metadata.cases; or leave both out";
+        reader.wrong(&table.span, "the table has no rows, so there is nothing to run", remedy);
+        return vec![(None, BTreeMap::new())];
+    }
     let mut rows = Vec::new();
     let mut keys: Option<BTreeSet<&str>> = None;
     let mut first: BTreeMap<String, Value> = BTreeMap::new();
@@ -56,6 +63,9 @@ pub(super) fn read_rows(
             );
         }
         let cells = reader.map(&entry.value);
+        if keys.is_none() {
+            cells.iter().for_each(|cell| check_column(reader, cell, boards));
+        }
         let found: BTreeSet<&str> = cells.iter().map(|cell| cell.key.as_str()).collect();
         match &keys {
             Some(keys) if *keys != found => {
@@ -82,6 +92,38 @@ pub(super) fn read_rows(
         rows.push((Some(entry.key.clone()), values));
     }
     rows
+}
+
+/// Notes a column whose name means something already: `${NAME}` would be the cell, and no longer that.
+fn check_column(reader: &mut Reader<'_>, cell: &Entry, boards: &[String]) {
+    let name = cell.key.as_str();
+    let what = match name {
+        "namespace" => "the trial's namespace",
+        "case" => "the row's name",
+        "round" => "the round of a `repeat`",
+        _ if boards.iter().any(|board| board == name) => "a board",
+        _ if Constant::named(name).is_some() => "a constant",
+        _ => return,
+    };
+    let message = format!("a column cannot be called `{name}`: that is {what}");
+    reader.wrong(
+        &cell.key_span,
+        message,
+        "use another name in all rows, and in the `${…}` that mean the column",
+    );
+}
+
+/// Says of mistakes from `told` on, where nothing but a cell of the row stands, which cell that is.
+pub(super) fn tell_cells(reader: &mut Reader<'_>, told: usize, case: &str, cells: &Node) {
+    let source = reader.source();
+    for mistake in reader.mistakes.iter_mut().skip(told) {
+        let written = source.get(mistake.span.clone()).unwrap_or_default();
+        let column = template::whole(written.trim_matches(['"', '\'']));
+        if let Some((column, cell)) = column.and_then(|column| Some((column, cells.get(column)?))) {
+            let (line, _) = place(source, cell.span.start);
+            mistake.message += &format!(" (`{column}` of the row `{case}`, line {line})");
+        }
+    }
 }
 
 /// Flags of the control plane. What stands in a table's row is filled in.

@@ -97,6 +97,26 @@ impl Context<'_, '_> {
         Some(expr)
     }
 
+    /// How long after another instant one is at most, in nanoseconds, where that can be told.
+    pub fn at_most_after(&self, one: &Instant, other: &Instant) -> Option<i128> {
+        one.at_most_after(other, &self.scope.constants, |base, other| self.is_not_after(base, other))
+    }
+
+    /// Whether an instant is certainly not after another one: its step was over when the act began that is the other. What an
+    /// expectation finds may have been so before, so it must be an act.
+    fn is_not_after(&self, one: &Instant, other: &Instant) -> bool {
+        let place = |instant: &Instant| match instant {
+            Instant::Start => Some((0, true)),
+            Instant::Begin => Some((self.scope.turn, true)),
+            Instant::Named(name) => self.scope.places.get(name).copied(),
+            _ => None,
+        };
+        match (place(one), place(other)) {
+            (Some((one, _)), Some((other, true))) => one < other,
+            (_, _) => false,
+        }
+    }
+
     /// A condition in CEL about `roots`.
     pub fn cel(&mut self, node: &Node, roots: &[&str]) -> Option<Cel> {
         let text = self.reader.text(node)?;
@@ -125,6 +145,32 @@ impl Context<'_, '_> {
         }
     }
 
+    /// Notes a `${` that begins no name, though it looks like one. Where a text can be a script of its own, only one around a name
+    /// that has a value is taken for one.
+    pub fn check_broken(&mut self, span: &Range<usize>, text: &str, certain: bool) {
+        let Some(broken) = template::broken(text) else { return };
+        if certain || broken.name.is_some_and(|name| self.scope.values.contains(name)) {
+            let message = format!("`{}` stays as it is written: {}", broken.written, broken.why);
+            let right = broken.name.unwrap_or("namespace");
+            self.reader.wrong(span, message, format!("write ${{{right}}}; a plain ${{ is written $${{"));
+        }
+    }
+
+    /// The same in all texts and keys of a value. What is in a regular expression is told with that.
+    pub fn check_broken_in(&mut self, node: &Node, certain: bool) {
+        match &node.kind {
+            Kind::Text(text) => self.check_broken(&node.span, text, certain),
+            Kind::List(items) => items.iter().for_each(|item| self.check_broken_in(item, certain)),
+            Kind::Map(entries) => {
+                for entry in entries.iter().filter(|entry| entry.key != "$regex") {
+                    self.check_broken(&entry.key_span, &entry.key, certain);
+                    self.check_broken_in(&entry.value, certain);
+                }
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Number(_) => {}
+        }
+    }
+
     /// The same in all texts of a value.
     pub fn check_plain_in(&mut self, node: &Node) {
         match &node.kind {
@@ -143,6 +189,14 @@ impl Context<'_, '_> {
     /// Notes a board that the trial does not have.
     pub fn check_board(&mut self, span: &Range<usize>, board: &str) {
         if !self.is_board(board) && !self.scope.observe {
+            // A name that nothing fills in is what is wrong, not a board.
+            let unknown: Vec<&str> = template::names(board)
+                .into_iter()
+                .filter(|name| !self.scope.values.contains(*name))
+                .collect();
+            if !unknown.is_empty() {
+                return self.check_names(span, &unknown);
+            }
             let remedy = match self.scope.boards.as_slice() {
                 [] => "it asks for none: write spec.rig.boards: 1, or more".to_owned(),
                 boards if boards.iter().any(|known| *known == board.to_lowercase()) => {

@@ -8,8 +8,10 @@ mod unroll;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::borrowed::{meant_key, meant_step};
+use crate::constants::Constant;
 use crate::expect::read::is_reserved;
 use crate::expr::Instant;
 use crate::fragment::Origin;
@@ -88,6 +90,14 @@ pub(crate) struct Scope {
     pub shows: BTreeMap<String, Shows>,
     /// Names of the steps so far.
     pub names: BTreeSet<String>,
+    /// The place of the last step of each name so far, and whether it is an act.
+    pub places: BTreeMap<String, (usize, bool)>,
+    /// How many steps were read so far, those that stand in parallel as one.
+    pub turn: usize,
+    /// The constants that the scenario states.
+    pub constants: BTreeMap<Constant, Duration>,
+    /// What acts have as names of something, anywhere.
+    pub sent: BTreeSet<String>,
     /// Names in `${…}` that have a value while the trial runs, so far.
     pub values: BTreeSet<String>,
     /// Whether any node's name may stand where a board's is asked for.
@@ -131,6 +141,7 @@ impl<'s> Context<'_, 's> {
             self.scope.values.retain(|value| value == "namespace");
         }
         self.section = raw.section;
+        self.scope.turn += 1;
         let Some(origin) = &raw.origin else { return self.read_step(&raw.node, &raw.number) };
         let mut reader = Reader::new(&origin.source);
         let mut inner = Context {
@@ -263,6 +274,8 @@ impl<'s> Context<'_, 's> {
     /// not again wherever its name is used.
     fn known(&mut self, node: &Node, verb: Verb, value: &Node) {
         self.scope.names.extend(names::given(node).map(str::to_owned));
+        let place = (self.scope.turn, verb.class() == Class::Act);
+        self.scope.places.extend(names::given(node).map(|name| (name.to_owned(), place)));
         for key in ["fields", "body"] {
             if let (Verb::Capture, Some(Kind::Map(names))) = (verb, value.get(key).map(|node| &node.kind)) {
                 self.scope.values.extend(names.iter().map(|entry| entry.key.clone()));

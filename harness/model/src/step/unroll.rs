@@ -1,7 +1,7 @@
 //! A list of steps laid out in one row: repeats are unrolled and static values filled in, and what
 //! later steps may refer to is collected.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use serde_json::{Value, json};
@@ -303,11 +303,32 @@ fn survey_step(node: &Node, scope: &mut Scope) {
         let known = scope.shows.entry(name.to_owned()).or_insert(shows);
         *known = shows.max(*known);
     }
+    for (verb, value) in &verbs {
+        if verb.class() == Class::Act {
+            sent(value, &mut scope.sent);
+        }
+    }
     let played = verbs.iter().filter(|(verb, _)| *verb == Verb::Node);
     for name in played.filter_map(|(_, value)| value.get("name").and_then(Node::as_text)) {
         scope.played.insert(name.to_owned());
     }
     if let Some(Kind::List(acts)) = node.get("parallel").map(|node| &node.kind) {
         acts.iter().for_each(|act| survey_step(act, scope));
+    }
+}
+
+/// All texts that an act has as names of something.
+fn sent(node: &Node, names: &mut BTreeSet<String>) {
+    match &node.kind {
+        Kind::Map(entries) => {
+            for entry in entries {
+                if let ("name" | "namespace", Some(text)) = (entry.key.as_str(), entry.value.as_text()) {
+                    names.insert(text.to_owned());
+                }
+                sent(&entry.value, names);
+            }
+        }
+        Kind::List(items) => items.iter().for_each(|item| sent(item, names)),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}
     }
 }

@@ -42,6 +42,19 @@ impl Bench<'_, '_> {
             not_before: edges.not_before,
             not_after: edges.not_after,
         };
+        // That nothing is so proves nothing if it could not be told.
+        let of_absence = expect.what.count.as_ref().is_some_and(|count| count.holds(0, 0));
+        if let Some(opens) = edges.not_before {
+            let ends = (opens, edges.not_after);
+            let state = if of_absence {
+                self.reversed(look, ends, window)
+            } else {
+                self.never_open(look, ends, window)
+            };
+            if let Some(state) = state {
+                return state;
+            }
+        }
         let state = match look {
             Look::State { .. } => self.expect_state(look, &watch.changes(&self.view), edges, window),
             Look::Occurrences { count, .. } => {
@@ -52,8 +65,6 @@ impl Bench<'_, '_> {
                 }
             }
         };
-        // That nothing is so proves nothing if it could not be told.
-        let of_absence = expect.what.count.as_ref().is_some_and(|count| count.holds(0, 0));
         if of_absence { self.unless_broken(look, state, window) } else { state }
     }
 

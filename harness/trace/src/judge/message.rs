@@ -117,7 +117,12 @@ impl Bench<'_, '_> {
                 let differences = self.differences(look, record);
                 text += &listed(&differences);
             }
-            None => text += ": so it was from the start",
+            None => match look {
+                Look::State { selection, .. } if selection.objects(&self.view).is_empty() => {
+                    text += &format!(": no {} of that selection was there", selection.kind);
+                }
+                Look::State { .. } | Look::Occurrences { .. } => text += ": so it was from the start",
+            },
         }
         text + &evidence(record)
     }

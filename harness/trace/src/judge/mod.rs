@@ -16,6 +16,7 @@ mod logs;
 mod message;
 mod nearest;
 mod resolve;
+mod reversed;
 mod span;
 
 use std::cell::RefCell;

@@ -26,6 +26,9 @@ impl Bench<'_, '_> {
         };
         let look = &watch.look;
         let window = Window::Span { span: &never.span, from, until };
+        if let Some(state) = self.reversed(look, (from, until), window) {
+            return state;
+        }
         let touches: Vec<(Touch, Interval, Option<usize>)> = match look {
             Look::State { .. } => {
                 let changes = watch.changes(&self.view);
@@ -99,6 +102,9 @@ impl Bench<'_, '_> {
         let Look::State { .. } = look else {
             return self.cannot_tell(&Unresolved::new("occurrences are not so at every time"));
         };
+        if let Some(state) = self.reversed(look, (from, until), window) {
+            return state;
+        }
         let changes = watch.changes(&self.view);
         let touches = stretches(&changes, false)
             .into_iter()
@@ -186,6 +192,9 @@ impl Bench<'_, '_> {
         };
         let window = Window::Span { span: &unchanged.span, from, until };
         let look = Look::State { selection: selection.clone(), matcher: None, pattern: None, count: None };
+        if let Some(state) = self.reversed(&look, (from, until), window) {
+            return state;
+        }
         let mut seen = 0;
         let mut excused = None;
         for (key, states) in watch.values(&self.view) {

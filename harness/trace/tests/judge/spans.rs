@@ -219,3 +219,75 @@ fn a_capture_gives_a_value_to_later_steps() {
         "fail: 2 objects are like that, and a capture takes exactly one: Pod default/web-1 (resourceVersion 100, Added), Pod default/web-2 (resourceVersion 101, Added)"
     );
 }
+
+/// Two acts and, third, an expectation whose window ends at the first and opens at the second.
+fn reversed(expectation: &str) -> String {
+    let scenario = scenario(&format!(
+        "- mark: {{name: early}}\n  as: one\n- mark: {{name: late}}\n  as: two\n- {expectation}"
+    ));
+    let mut story = Story::exact();
+    story.pod(500, Verb::Added, "lamp", "a", "Running");
+    for (step, at) in [(0, 1_000), (1, 6_000)] {
+        story.begin(at, step).fact(at, Fact::Mark { name: "x".into(), subject: None }).end(at, step);
+    }
+    story.begin(7_000, 2);
+    story.pod(8_000, Verb::Modified, "lamp", "a", "Failed");
+    story.end(30_000, 2);
+    let verdict = story.judged(&scenario).steps.remove(2).1;
+    format!("{}: {}", verdict.outcome.name(), verdict.message.unwrap_or_default())
+}
+
+#[test]
+fn a_window_that_closed_before_it_opened_says_nothing() {
+    let of = "of: {kind: Pod, name: lamp}";
+    let window = "from: two, until: one + 1s";
+    for expectation in [
+        format!("never: {{{of}, match: {{status: {{phase: Running}}}}, {window}}}"),
+        format!("never: {{{of}, match: {{status: {{phase: Pending}}}}, {window}}}"),
+        format!("always: {{{of}, match: {{status: {{phase: Failed}}}}, {window}}}"),
+        format!("always: {{{of}, match: {{status: {{phase: Pending}}}}, until: one + 1s}}"),
+        format!("unchanged: {{{of}, field: status.phase, {window}}}"),
+        format!("unchanged: {{of: {{kind: Pod, name: lantern}}, field: status.phase, {window}}}"),
+        format!("never: {{of: {{kind: Event}}, match: {{reason: Evicted}}, count: 2, {window}}}"),
+        format!(
+            "expect: {{{of}, match: {{status: {{phase: Running}}}}, count: 0, between: [two, one + 1s]}}"
+        ),
+        "expect: {of: {kind: Event}, match: {reason: Evicted}, count: 0, between: [two, one + 1s]}"
+            .to_owned(),
+        "never: {request: {path: /healthz}, from: two, until: one + 1s}".to_owned(),
+    ] {
+        let told = reversed(&expectation);
+        assert!(told.starts_with("undecided"), "{expectation}\n{told}");
+        let opened = if expectation.contains("two") { "6.000 s" } else { "7.000 s" };
+        let why = format!("the window closed before it opened: from at {opened}, until at 2.000 s; ");
+        assert!(told.contains(&why), "{expectation}\n{told}");
+    }
+    // It opened.
+    let told = reversed(&format!(
+        "never: {{{of}, match: {{status: {{phase: Running}}}}, from: two, until: one + 6s}}"
+    ));
+    assert!(told.starts_with("fail"), "{told}");
+}
+
+#[test]
+fn nothing_comes_in_a_window_that_closed_before_it_opened() {
+    let told = reversed(
+        "expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Pending}}, between: [two, one + 1s]}",
+    );
+    assert!(told.starts_with("fail"), "{told}");
+    assert!(
+        told.contains("closed before it opened: from at 6.000 s, until at 2.000 s; nothing can"),
+        "{told}"
+    );
+    assert!(!told.contains("never came"), "{told}");
+}
+
+#[test]
+fn where_no_object_was_always_says_so() {
+    let scenario =
+        scenario("- always: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, for: 5s}");
+    let mut story = Story::exact();
+    story.begin(10_000, 0).end(20_000, 0);
+    let told = story.told(&scenario);
+    assert!(told.ends_with("it was not so at 0.000 s: no Pod of that selection was there"), "{told}");
+}

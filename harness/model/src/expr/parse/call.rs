@@ -1,9 +1,11 @@
 //! Functions of instants, and what stands in their parentheses.
 
 use super::{ExprError, Parser};
+use crate::act::path::wrong_path;
 use crate::expect::look::METHODS;
 use crate::expr::{Expr, Instant, Length};
 use crate::path::Path;
+use crate::template;
 
 impl<'a> Parser<'a> {
     pub(super) fn call(&mut self, function: &str, begin: usize) -> Result<Expr, ExprError> {
@@ -83,10 +85,17 @@ impl<'a> Parser<'a> {
         }
         let path_begin = self.skip_spaces();
         let path = self.raw_path().to_owned();
-        if !path.starts_with(['/', '$']) || path.contains(char::is_whitespace) {
+        if let Some(broken) = template::broken(&path) {
             return Err(self.wrong(
                 path_begin..self.at,
-                format!("`{path}` is no path of a request"),
+                format!("`{}` stays as it is written: {}", broken.written, broken.why),
+                format!("write ${{{}}}", broken.name.unwrap_or("namespace")),
+            ));
+        }
+        if let Some((why, _)) = wrong_path(&path) {
+            return Err(self.wrong(
+                path_begin..self.at,
+                format!("`{path}` is no path of a request: {why}"),
                 format!("write {}", usage("request")),
             ));
         }

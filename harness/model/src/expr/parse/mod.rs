@@ -330,6 +330,8 @@ fn duration_remedy(text: &str) -> String {
     match (number.parse::<u64>(), crate::duration::unit_of(unit)) {
         (Ok(number), _) if unit.is_empty() => format!("write {number}s or {number}ms"),
         (Ok(number), Some((many, unit))) => format!("write {}{unit}", number.saturating_mul(many)),
+        // What follows a unit is the next smaller one: `5m30`.
+        (Ok(_), None) if crate::duration::parse(&format!("{text}s")).is_ok() => format!("write {text}s"),
         (Ok(_) | Err(_), _) => "write for example 15s, 500ms or 1m30s".to_owned(),
     }
 }
