@@ -6,7 +6,9 @@
 
 mod fields;
 mod flags;
+mod instants;
 mod misspelt;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod unused;
@@ -16,6 +18,7 @@ use crate::limits;
 use crate::plan::only_observes;
 use crate::suite::{FragmentFile, ScenarioFile, SuiteError, Suites, beside, read};
 pub(crate) use flags::refused as refused_flags;
+use instants::never_come;
 use misspelt::misspelt;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::mistake::{Mistake, Mistakes};
@@ -176,7 +179,9 @@ fn fragment(file: &FragmentFile) -> Option<Found> {
     }
     let source = read(file.path()).ok()?;
     let root = yaml::parse_one(&source, &mut Vec::new())?;
-    warnings(&file.path().display().to_string(), &source, misspelt(&root))
+    let mut list = misspelt(&root);
+    list.extend(never_come(&root));
+    warnings(&file.path().display().to_string(), &source, list)
 }
 
 fn errors(shown: &str, source: &str, list: Vec<Mistake>) -> Option<Found> {
@@ -294,6 +299,7 @@ impl Source<'_> {
             #[cfg(feature = "sim")]
             list.extend(flags::refused(&root, scenarios, &rigor_sim::check_flags).filter(|_| right));
             list.extend(misspelt(&root));
+            list.extend(never_come(&root));
             list.extend(no_rig(&root, scenarios, rigs));
             found.extend(warnings(self.shown, self.source, list));
         }
@@ -326,10 +332,19 @@ fn rig_is_called_otherwise(path: &Path, source: &str, rig: &Rig) -> Vec<Mistake>
 /// Scenarios that none of the rigs that are there can run.
 fn no_rig(root: &Node, scenarios: &[Scenario], rigs: Option<&[Rig]>) -> Vec<Mistake> {
     let (Some(rigs), Some(scenario)) = (rigs, scenarios.first()) else { return Vec::new() };
-    if only_observes(scenario)
-        || rigs.iter().any(|rig| rig.lacks(scenario.boards.len(), &scenario.needs).is_none())
-    {
+    if only_observes(scenario) {
         return Vec::new();
+    }
+    let mut able = rigs.iter().filter(|rig| rig.lacks(scenario.boards.len(), &scenario.needs).is_none());
+    if let Some(first) = able.next() {
+        let reason = first.contradicts(scenario);
+        let reason = reason.filter(|_| able.all(|rig| rig.contradicts(scenario).is_some()));
+        let span = root.get("spec").and_then(|spec| spec.get("constants")).map(|node| node.span.clone());
+        let mistake = |reason: String| {
+            Mistake::new(span.unwrap_or(0..0), format!("no rig here can run it: on {}, {reason}", first.name))
+                .remedy("state a renewInterval that is shorter than leaseDuration")
+        };
+        return reason.map(mistake).into_iter().collect();
     }
     let needs: Vec<&str> = scenario.needs.iter().map(|need: &Capability| need.name()).collect();
     let span = root

@@ -10,7 +10,8 @@ use std::path::Path;
 use tracer::{Sort, Types};
 
 const HEAD: &str = "# The fields of Kubernetes' objects, a type a line, made by the test `fields` from the types of k8s-openapi.
-# After a field stands its type; [ ] is a list, { } a mapping with keys of the writer's own, nothing a plain value.
+# After a field stands its type; [ ] is a list, { } a mapping with keys of the writer's own, nothing a quantity or
+# whatever one likes.
 ";
 
 fn traced() -> Types {

@@ -9,6 +9,7 @@ use cel::Env;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SourceInfo};
 
 use super::Cel;
+use super::trail::trails;
 use crate::borrowed::meant_variable;
 use crate::mistake::nearest;
 use crate::quantity::Quantity;
@@ -211,6 +212,7 @@ pub(super) fn parse(env: &Env, text: &str, roots: &[&str], names: &[&str]) -> Re
         source: text.to_owned(),
         names: used.into_iter().collect(),
         paths: maximal(paths),
+        trails: trails(program.expression(), roots),
         reached,
         program: Arc::new(program),
     })

@@ -7,6 +7,7 @@
 
 mod check;
 mod quantity;
+mod trail;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +19,7 @@ use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
 pub use check::CelMistake;
+pub use trail::{Down, Trail};
 
 /// The variable for the object that is looked at.
 pub const OBJECT: &str = "object";
@@ -41,6 +43,8 @@ pub struct Cel {
     names: Vec<String>,
     /// Fields of the object that it refers to, as paths; what a message tells.
     paths: Vec<Vec<String>>,
+    /// The ways to all fields that it names.
+    trails: Vec<Trail>,
     /// The first fields of the roots that it can reach; `None` for a root that it takes as a whole.
     reached: BTreeMap<String, Option<Vec<String>>>,
 }
@@ -85,6 +89,11 @@ impl Cel {
     /// The fields of its roots that it speaks of, as paths: `object`, `status`, `phase`.
     pub fn paths(&self) -> &[Vec<String>] {
         &self.paths
+    }
+
+    /// The ways to all fields that it names, through elements of lists and the variables of macros too.
+    pub fn trails(&self) -> &[Trail] {
+        &self.trails
     }
 
     /// Whether it holds of these values.

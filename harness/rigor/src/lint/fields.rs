@@ -7,8 +7,14 @@ use std::sync::OnceLock;
 /// What stands in a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// A text, a number, a boolean, or whatever one likes.
+    /// A quantity, or whatever one likes.
     Plain,
+    /// A text; instants are, too.
+    Text,
+    /// A number.
+    Number,
+    /// A boolean.
+    Boolean,
     /// An object of that type.
     Of(&'static str),
     /// A list of such.
@@ -38,7 +44,7 @@ fn types() -> &'static BTreeMap<&'static str, Fields> {
     })
 }
 
-/// `name, labels {}, spec PodSpec`.
+/// `name text, labels {text}, spec PodSpec`.
 fn of_line(line: &'static str) -> Fields {
     let field = |text: &'static str| match text.split_once(' ') {
         Some((field, sort)) => (field, sort_of(sort)),
@@ -51,6 +57,9 @@ fn sort_of(text: &'static str) -> Sort {
     let inside = |open, close| Some(sort_of(text.strip_prefix(open)?.strip_suffix(close)?));
     match (text, inside('[', ']'), inside('{', '}')) {
         ("", _, _) => Sort::Plain,
+        ("text", _, _) => Sort::Text,
+        ("number", _, _) => Sort::Number,
+        ("boolean", _, _) => Sort::Boolean,
         (_, Some(inner), _) => Sort::List(Box::new(inner)),
         (_, None, Some(inner)) => Sort::Map(Box::new(inner)),
         (name, None, None) => Sort::Of(name),
@@ -68,15 +77,19 @@ mod tests {
             ("b", Sort::Of("B")),
             ("c", Sort::List(Box::new(Sort::Of("C")))),
             ("d", Sort::Map(Box::new(Sort::List(Box::new(Sort::Plain))))),
+            ("e", Sort::Text),
+            ("f", Sort::List(Box::new(Sort::Number))),
+            ("g", Sort::Boolean),
         ];
-        assert_eq!(of_line("a, b B, c [C], d {[]}"), BTreeMap::from(expected));
+        let line = "a, b B, c [C], d {[]}, e text, f [number], g boolean";
+        assert_eq!(of_line(line), BTreeMap::from(expected));
     }
 
     #[test]
     fn each_type_that_a_field_has_is_there() {
         fn check(sort: &Sort) {
             match sort {
-                Sort::Plain => {}
+                Sort::Plain | Sort::Text | Sort::Number | Sort::Boolean => {}
                 Sort::Of(name) => assert!(fields(name).is_some(), "{name}"),
                 Sort::List(inner) | Sort::Map(inner) => check(inner),
             }

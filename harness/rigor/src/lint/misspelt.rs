@@ -1,45 +1,71 @@
-//! Fields that no object of their kind has. What is never there never fails `never`, and is always `unchanged`: such a
-//! scenario passes whatever happens.
+//! Fields that no object of their kind has, and values that they never have. What is never there never fails `never`, and is
+//! always `unchanged`: such a scenario passes whatever happens.
 //!
 //! Only what is looked at is checked. What is sent to the API may be wrong on purpose.
 
 use super::fields::{self, Sort};
-use rigor_model::cel::{Cel, OBJECT};
+use super::shapes::{Clash, clash, contradiction, is, operator_clash};
+use rigor_model::cel::{Cel, Down, OBJECT};
+use rigor_model::kinds::ObjectKind;
 use rigor_model::mistake::{Mistake, nearest, suggestion};
 use rigor_model::path::{Path, Segment};
 use rigor_model::yaml::{Kind, Node};
 use std::ops::Range;
 
 /// The operations that look at objects.
-const LOOKS: [&str; 5] = ["expect", "never", "always", "unchanged", "capture"];
+pub(super) const LOOKS: [&str; 5] = ["expect", "never", "always", "unchanged", "capture"];
 
 /// The fields in a scenario's or a fragment's steps that there are not.
 pub(super) fn misspelt(root: &Node) -> Vec<Mistake> {
     let mut found = Vec::new();
-    for section in ["setup", "steps", "cleanup"] {
-        if let Some(list) = root.get("spec").and_then(|spec| spec.get(section)) {
-            of_steps(list, &mut found);
-        }
-    }
+    each_step(root, &mut |step| {
+        LOOKS.iter().filter_map(|verb| step.get(verb)).for_each(|look| of_look(look, &mut found));
+    });
     found
 }
 
-fn of_steps(list: &Node, found: &mut Vec<Mistake>) {
+/// Does something for each step of a scenario or a fragment, those inside of others too.
+pub(super) fn each_step<'n>(root: &'n Node, visit: &mut dyn FnMut(&'n Node)) {
+    for section in ["setup", "steps", "cleanup"] {
+        if let Some(list) = root.get("spec").and_then(|spec| spec.get(section)) {
+            of_steps(list, visit);
+        }
+    }
+}
+
+fn of_steps<'n>(list: &'n Node, visit: &mut dyn FnMut(&'n Node)) {
     let Kind::List(steps) = &list.kind else { return };
     for step in steps {
-        LOOKS.iter().filter_map(|verb| step.get(verb)).for_each(|look| of_look(look, found));
+        visit(step);
         for holder in ["repeat", "forEach"] {
             if let Some(inner) = step.get(holder).and_then(|holder| holder.get("steps")) {
-                of_steps(inner, found);
+                of_steps(inner, visit);
             }
         }
+        if let Some(inner) = step.get("parallel") {
+            of_steps(inner, visit);
+        }
+    }
+}
+
+/// The kind of objects that is looked at, where their fields are known.
+pub(super) fn kind_of(look: &Node) -> Option<&str> {
+    let of = look.get("of")?;
+    // A kind that a row of a table puts in is not known here, and one of the scenario's own may be called the same.
+    let kind = of.get("kind").and_then(Node::as_text)?;
+    let known = ObjectKind::named(kind)?.api_version;
+    of.get("apiVersion").is_none_or(|version| version.as_text() == Some(known)).then_some(kind)
+}
+
+/// What is wrong with a path into objects of a kind, which stands at `span`.
+pub(super) fn of_path(kind: &str, path: &Path, span: &Range<usize>, found: &mut Vec<Mistake>) {
+    if let Some(sort) = fields::of_kind(kind) {
+        Search { kind, found }.path(path, span, &sort);
     }
 }
 
 fn of_look(look: &Node, found: &mut Vec<Mistake>) {
-    let Some(of) = look.get("of") else { return };
-    // A kind that a row of a table puts in is not known here.
-    let Some(kind) = of.get("kind").and_then(Node::as_text) else { return };
+    let Some(kind) = kind_of(look) else { return };
     let Some(sort) = fields::of_kind(kind) else { return };
     let mut search = Search { kind, found };
     if let Some(pattern) = look.get("match") {
@@ -49,17 +75,18 @@ fn of_look(look: &Node, found: &mut Vec<Mistake>) {
         search.cel(condition, &sort);
     }
     if let Some(field) = look.get("field") {
-        search.path(field.as_text(), &field.span, &sort);
+        search.text(field.as_text(), &field.span, &sort);
     }
     if let Some(Kind::Map(captured)) = look.get("fields").map(|node| &node.kind) {
-        captured.iter().for_each(|entry| search.path(entry.value.as_text(), &entry.value.span, &sort));
+        captured.iter().for_each(|entry| search.text(entry.value.as_text(), &entry.value.span, &sort));
     }
-    if let Some(Kind::Map(wanted)) = of.get("fields").map(|node| &node.kind) {
-        wanted.iter().for_each(|entry| search.path(Some(&entry.key), &entry.key_span, &sort));
+    if let Some(Kind::Map(wanted)) = look.get("of").and_then(|of| of.get("fields")).map(|node| &node.kind) {
+        wanted.iter().for_each(|entry| search.text(Some(&entry.key), &entry.key_span, &sort));
     }
 }
 
-/// A search through what is said of objects of one kind.
+/// A search through what is said of objects of one kind. A trail is where something stands, `status.conditions`; elements of
+/// a list stand at `status.conditions[]`.
 struct Search<'s> {
     kind: &'s str,
     found: &'s mut Vec<Mistake>,
@@ -68,10 +95,16 @@ struct Search<'s> {
 impl Search<'_> {
     /// A pattern of something of that sort, which stands at `trail`.
     fn pattern(&mut self, node: &Node, sort: &Sort, trail: &str) {
+        if let Some(clash) = clash(node, sort) {
+            return self.never(&node.span, sort, trail, clash);
+        }
         match &node.kind {
             Kind::Map(entries) => {
+                if let Some(mistake) = contradiction(node) {
+                    self.found.push(mistake);
+                }
                 for entry in entries {
-                    if entry.key.starts_with('$') {
+                    if entry.key.starts_with('$') && !entry.key.starts_with("${") {
                         self.operator(&entry.key, &entry.value, sort, trail);
                         continue;
                     }
@@ -83,7 +116,7 @@ impl Search<'_> {
             }
             Kind::List(items) => {
                 if let Sort::List(inner) = sort {
-                    items.iter().for_each(|item| self.pattern(item, inner, trail));
+                    items.iter().for_each(|item| self.pattern(item, inner, &format!("{trail}[]")));
                 }
             }
             Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}
@@ -91,15 +124,21 @@ impl Search<'_> {
     }
 
     fn operator(&mut self, operator: &str, value: &Node, sort: &Sort, trail: &str) {
+        if let Some(clash) = operator_clash(operator, value, sort) {
+            return self.never(&value.span, sort, trail, clash);
+        }
         match (operator, sort, &value.kind) {
             ("$not" | "$eq", _, _) => self.pattern(value, sort, trail),
             ("$oneOf", _, Kind::List(ways)) => ways.iter().for_each(|way| self.pattern(way, sort, trail)),
-            ("$any" | "$all" | "$none", Sort::List(inner), _) => self.pattern(value, inner, trail),
+            ("$any" | "$all" | "$none", Sort::List(inner), _) => {
+                self.pattern(value, inner, &format!("{trail}[]"));
+            }
             ("$byKey", Sort::List(inner), Kind::Map(keys)) => {
                 for key in keys {
                     self.step(&key.key, &key.key_span, inner, trail, false);
                     if let Kind::Map(elements) = &key.value.kind {
-                        elements.iter().for_each(|element| self.pattern(&element.value, inner, trail));
+                        let trail = format!("{trail}[]");
+                        elements.iter().for_each(|element| self.pattern(&element.value, inner, &trail));
                     }
                 }
             }
@@ -107,18 +146,41 @@ impl Search<'_> {
         }
     }
 
-    fn path(&mut self, text: Option<&str>, span: &Range<usize>, sort: &Sort) {
-        let Some(path) = text.and_then(|text| Path::parse(text).ok()) else { return };
+    /// Notes that what stands at `trail` is never so.
+    fn never(&mut self, span: &Range<usize>, sort: &Sort, trail: &str, clash: Clash) {
+        let message = format!("{}, {}", self.told(sort, trail), clash.never);
+        self.found.push(Mistake::new(span.clone(), message).remedy(clash.remedy));
+    }
+
+    /// What stands at `trail`: `status.phase` is a text in objects of kind Pod.
+    fn told(&self, sort: &Sort, trail: &str) -> String {
+        let (is, kind) = (is(sort).unwrap_or("anything"), self.kind);
+        match trail.strip_suffix("[]") {
+            _ if trail.is_empty() => format!("an object of kind {kind} is {is}"),
+            Some(list) => {
+                format!("an element of `{}` is {is} in objects of kind {kind}", list.replace("[]", ""))
+            }
+            None => format!("`{}` is {is} in objects of kind {kind}", trail.replace("[]", "")),
+        }
+    }
+
+    fn text(&mut self, text: Option<&str>, span: &Range<usize>, sort: &Sort) {
+        if let Some(path) = text.and_then(|text| Path::parse(text).ok()) {
+            self.path(&path, span, sort);
+        }
+    }
+
+    fn path(&mut self, path: &Path, span: &Range<usize>, sort: &Sort) {
         let (mut sort, mut trail) = (sort.clone(), String::new());
         for segment in path.segments() {
             let next = match segment {
                 Segment::Key(key) => self.step(key, span, &sort, &trail, false),
-                Segment::Index(_) => of_list(&sort).map(|inner| (inner, trail.clone())),
-                Segment::Where(pairs) => of_list(&sort).map(|inner| {
+                Segment::Index(_) => self.elements(span, &sort, &trail),
+                Segment::Where(pairs) => self.elements(span, &sort, &trail).map(|(inner, trail)| {
                     for (key, _) in pairs {
                         self.step(key, span, &inner, &trail, false);
                     }
-                    (inner, trail.clone())
+                    (inner, trail)
                 }),
             };
             let Some(next) = next else { return };
@@ -131,13 +193,36 @@ impl Search<'_> {
         // Names were checked when the file was read: here any word may be one.
         let words = text.split(|sign: char| !sign.is_ascii_alphanumeric()).filter(|word| *word != OBJECT);
         let Ok(condition) = Cel::parse(text, &[OBJECT], words) else { return };
-        for path in condition.paths().iter().filter(|path| path.first().is_some_and(|root| root == OBJECT)) {
+        let already = self.found.len();
+        for way in condition.trails() {
             let (mut sort, mut trail) = (sort.clone(), String::new());
-            for key in &path[1..] {
-                let Some(next) = self.step(key, &node.span, &sort, &trail, false) else { break };
+            for step in &way.steps {
+                let next = match (step, &sort) {
+                    (Down::Field(key), _) => self.step(key, &node.span, &sort, &trail, false),
+                    (Down::Element, Sort::List(inner)) => Some(((**inner).clone(), format!("{trail}[]"))),
+                    // Keys that are known only when it is evaluated.
+                    (Down::Element | Down::Gathered, _) => None,
+                };
+                let Some(next) = next else { break };
                 (sort, trail) = next;
             }
         }
+        // Two ways may come by the same wrong field.
+        let mut told = self.found.split_off(already);
+        told.dedup();
+        self.found.append(&mut told);
+    }
+
+    /// What the elements of something of that sort are. Notes what is no list.
+    fn elements(&mut self, span: &Range<usize>, sort: &Sort, trail: &str) -> Option<(Sort, String)> {
+        if let Sort::List(inner) = sort {
+            return Some(((**inner).clone(), format!("{trail}[]")));
+        }
+        is(sort)?;
+        let message = format!("{}, and has no elements", self.told(sort, trail));
+        let remedy = "leave the brackets out; a name in brackets stands in quotes: [\"…\"]";
+        self.found.push(Mistake::new(span.clone(), message).remedy(remedy));
+        None
     }
 
     /// What stands under a key of something of that sort, and where that is. Notes a key that is no field; one that is only
@@ -150,27 +235,41 @@ impl Search<'_> {
         trail: &str,
         absent: bool,
     ) -> Option<(Sort, String)> {
-        let trail = if trail.is_empty() { key.to_owned() } else { format!("{trail}.{key}") };
         let known = match sort {
             Sort::Of(name) => fields::fields(name)?,
-            Sort::Map(inner) => return Some(((**inner).clone(), trail)),
-            Sort::Plain | Sort::List(_) => return None,
+            Sort::Map(inner) => return Some(((**inner).clone(), below(trail, key))),
+            Sort::Plain => return None,
+            Sort::Text | Sort::Number | Sort::Boolean | Sort::List(_) => {
+                if !key.contains("${") {
+                    let message = format!("{}, and has no field `{key}`", self.told(sort, trail));
+                    let remedy = if matches!(sort, Sort::List(_)) {
+                        "choose elements first: [0] or [type=Ready] in a path; [0] or exists(c, …) in CEL"
+                    } else {
+                        "end with that field"
+                    };
+                    self.found.push(Mistake::new(span.clone(), message).remedy(remedy));
+                }
+                return None;
+            }
         };
+        let trail = below(trail, key);
         if let Some(sort) = known.get(key) {
             return Some((sort.clone(), trail));
         }
         let names: Vec<&str> = known.keys().copied().collect();
         let meant_so = key.contains("${") || absent && nearest(key, names.iter().copied()).is_none();
         if !meant_so {
-            let message = format!("no {} has a field `{trail}`, so nothing is ever seen of it", self.kind);
+            let shown = trail.replace("[]", "");
+            let message = format!("no {} has a field `{shown}`, so nothing is ever seen of it", self.kind);
             self.found.push(Mistake::new(span.clone(), message).remedy(suggestion(key, &names)));
         }
         None
     }
 }
 
-fn of_list(sort: &Sort) -> Option<Sort> {
-    if let Sort::List(inner) = sort { Some((**inner).clone()) } else { None }
+/// Where a key of what stands at `trail` is.
+fn below(trail: &str, key: &str) -> String {
+    if trail.is_empty() { key.to_owned() } else { format!("{trail}.{key}") }
 }
 
 #[cfg(test)]
@@ -218,6 +317,10 @@ mod tests {
             &[&format!("has(object.status.phasee): {phase}")],
         );
         check(
+            "parallel: [{never: {of: {kind: Pod}, match: {status: {phasee: Failed}}, for: 5s}}]",
+            &[&format!("phasee: {phase}")],
+        );
+        check(
             "forEach: {name: x, in: [a], steps: [{never: {of: {kind: Pod}, match: {status: {phasee: Failed}}, for: 5s}}]}",
             &[&format!("phasee: {phase}")],
         );
@@ -253,6 +356,54 @@ mod tests {
     }
 
     #[test]
+    fn fields_are_found_behind_indices_and_in_macros_of_cel() {
+        for (condition, field, near) in [
+            (
+                "object.status.containerStatuses[0].statee.running != null",
+                "status.containerStatuses.statee",
+                "state",
+            ),
+            ("object.status.conditions.exists(c, c.typ == 'Ready')", "status.conditions.typ", "type"),
+            ("object.status.conditions.all(c, c.typ != 'Ready')", "status.conditions.typ", "type"),
+            ("object.status.conditions.exists_one(c, c.typ == 'Ready')", "status.conditions.typ", "type"),
+            (
+                "size(object.status.conditions.filter(c, c.typ == 'Ready')) > 0",
+                "status.conditions.typ",
+                "type",
+            ),
+            (
+                "object.status.conditions.filter(c, c.type == 'x')[0].statuss == 'x'",
+                "status.conditions.statuss",
+                "status",
+            ),
+            ("size(object.status.conditions.map(c, c.typ)) > 0", "status.conditions.typ", "type"),
+            ("object['status']['phasee'] == 'x'", "status.phasee", "phase"),
+            ("object.?status.?phasee.orValue('x') == 'x'", "status.phasee", "phase"),
+            (
+                "object.spec.containers.exists(c, c.ports.exists(p, p.hostPrt == 1 && c.name != ''))",
+                "spec.containers.ports.hostPrt",
+                "hostPort",
+            ),
+        ] {
+            check(
+                &format!("never: {{of: {{kind: Pod}}, cel: \"{condition}\", for: 5s}}"),
+                &[&format!(
+                    "\"{condition}\": no Pod has a field `{field}`, so nothing is ever seen of it; did you mean `{near}`?"
+                )],
+            );
+        }
+        let list = "`status.conditions` is a list in objects of kind Pod, and has no field `type`; choose elements first: [0] or [type=Ready] in a path; [0] or exists(c, …) in CEL";
+        check(
+            "never: {of: {kind: Pod}, cel: object.status.conditions.type == 'Ready', for: 5s}",
+            &[&format!("object.status.conditions.type == 'Ready': {list}")],
+        );
+        check(
+            "unchanged: {of: {kind: Pod, name: p}, field: status.conditions.type, for: 5s}",
+            &[&format!("status.conditions.type: {list}")],
+        );
+    }
+
+    #[test]
     fn what_may_be_right_is_not_told() {
         for step in [
             "never: {of: {kind: Widget}, match: {status: {phasee: Failed}}, for: 5s}",
@@ -263,6 +414,10 @@ mod tests {
             "expect: {of: {kind: Node}, match: {status: {allocatable: {esp32.io/gpio: \"4\"}}}}",
             "expect: {of: {kind: Deployment}, match: {spec: {strategy: {rollingUpdate: {maxSurge: 1}}}}}",
             "expect: {of: {kind: Pod}, cel: \"object.spec.containers.all(c, c.name == main) && object.metadata.labels.x == y\"}",
+            "expect: {of: {kind: Pod}, cel: \"object.spec.containers.exists(c, c.resources.limits['memory'] == '1Mi')\"}",
+            "expect: {of: {kind: Pod}, cel: \"object.metadata.labels.exists(k, k.startsWith('x')) && object.metadata.labels[key] == x\"}",
+            "expect: {of: {kind: Pod}, cel: \"timestamp(object.status.startTime).getFullYear() > 2000\"}",
+            "expect: {of: {kind: Service, apiVersion: example.com/v1, plural: services}, match: {spec: {own: 1}}}",
             "expect: {of: {kind: Lease}, match: {spec: {renewTime: {$is: present}}}}",
             "expect: {of: {kind: Secret}, match: {data: {key: dmFsdWU=}}}",
             "expect: {request: {match: {phasee: x}}}",

@@ -15,9 +15,15 @@ const TEXT: &str = "1970-01-01T00:00:00Z";
 /// What stands in a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// A text, a number, a boolean, or whatever one likes.
+    /// A quantity, or whatever one likes.
     #[default]
     Plain,
+    /// A text; instants are, too.
+    Text,
+    /// A number.
+    Number,
+    /// A boolean.
+    Boolean,
     /// An object of that type.
     Of(&'static str),
     /// A list of such.
@@ -30,6 +36,9 @@ impl fmt::Display for Sort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Sort::Plain => Ok(()),
+            Sort::Text => f.write_str("text"),
+            Sort::Number => f.write_str("number"),
+            Sort::Boolean => f.write_str("boolean"),
             Sort::Of(name) => f.write_str(name),
             Sort::List(inner) => write!(f, "[{inner}]"),
             Sort::Map(inner) => write!(f, "{{{inner}}}"),
@@ -82,19 +91,32 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        *self.sort = Sort::Boolean;
         visitor.visit_bool(true)
     }
 
     fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        *self.sort = Sort::Number;
         visitor.visit_i32(1)
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        *self.sort = Sort::Number;
         visitor.visit_i64(1)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        *self.sort = Sort::Number;
         visitor.visit_f64(1.0)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        *self.sort = Sort::Text;
+        visitor.visit_str(TEXT)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -141,7 +163,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 
     serde::forward_to_deserialize_any! {
-        i8 i16 i128 u8 u16 u32 u64 u128 f32 char str string bytes byte_buf unit unit_struct tuple tuple_struct enum
+        i8 i16 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct enum
         identifier ignored_any
     }
 }
