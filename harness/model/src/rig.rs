@@ -1,5 +1,7 @@
 //! Rig files: what trials run on. One YAML file a rig; its existence registers it.
 
+mod checks;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -311,9 +313,11 @@ impl Rig {
     /// Why a scenario cannot run on this rig, if it cannot.
     pub fn refuses(&self, scenario: &Scenario) -> Option<String> {
         let lacks = self.lacks(scenario.boards.len(), &scenario.needs);
-        lacks.or_else(|| self.equipment.lacks(&self.name, scenario)).or_else(|| {
-            self.external.as_ref().and_then(|external| foreign::refuses(self, external, scenario))
-        })
+        let foreign = || foreign::refuses(self, self.external.as_ref()?, scenario);
+        lacks
+            .or_else(|| self.equipment.lacks(&self.name, scenario))
+            .or_else(foreign)
+            .or_else(|| self.contradicts(scenario))
     }
 
     /// Which boards or capabilities are missing, if any.
@@ -348,16 +352,7 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
     let missing: Vec<Constant> =
         Constant::ALL.into_iter().filter(|constant| constants_node.get(constant.name()).is_none()).collect();
     foreign::check_missing(reader, constants_node, &missing, external.as_ref());
-    if let (Some(renew), Some(lease), Some(node)) = (
-        stated.get(&Constant::RenewInterval),
-        stated.get(&Constant::LeaseDuration),
-        constants_node.get(Constant::RenewInterval.name()),
-    ) && renew >= lease
-    {
-        let message =
-            "leases run out before they are renewed: renewInterval is not shorter than leaseDuration";
-        reader.wrong(&node.span, message, "write a shorter one; usual is a third of leaseDuration");
-    }
+    checks::constants(reader, constants_node, &stated);
     let capabilities = spec.get("capabilities").map(|node| {
         let stated = read_capabilities(reader, Some(node));
         if let Some(kind) = kind {
@@ -462,12 +457,17 @@ fn read_board(reader: &mut Reader<'_>, fields: &Fields<'_>) -> BoardProfile {
     let labels = match fields.get("labels") {
         Some(node) => {
             let entries = reader.map(node);
+            checks::labels(reader, entries);
             entries.iter().filter_map(|entry| Some((entry.key.clone(), reader.text(&entry.value)?))).collect()
         }
         None => BTreeMap::new(),
     };
-    let status_millis = match fields.get("report").and_then(|node| reader.duration(node)) {
-        Some(period) => u32::try_from(period.as_millis()).unwrap_or(u32::MAX),
+    let report = fields.get("report").and_then(|node| Some((node, reader.duration(node)?)));
+    let status_millis = match report {
+        Some((node, period)) => {
+            checks::report(reader, node, period);
+            u32::try_from(period.as_millis()).unwrap_or(u32::MAX)
+        }
         None => usual.status_millis,
     };
     BoardProfile {
