@@ -35,15 +35,21 @@ pub enum Filter {
     Profile(String),
     /// Not so.
     Not(Box<Filter>),
-    /// Both.
-    And(Box<Filter>, Box<Filter>),
-    /// Either.
-    Or(Box<Filter>, Box<Filter>),
+    /// All of them.
+    And(Vec<Filter>),
+    /// One of them.
+    Or(Vec<Filter>),
 }
+
+/// Deeper nesting than this is refused: an expression is read, and asked, by recursion.
+const MAX_DEPTH: usize = 50;
+
+/// No message shows more of an expression than so many characters.
+const MAX_SHOWN: usize = 100;
 
 /// Why an expression cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("filter `{expression}`, column {column}: {problem}")]
+#[error("filter `{}`, column {column}: {problem}", abridged(.expression))]
 pub struct FilterError {
     /// The whole expression.
     pub expression: String,
@@ -53,13 +59,20 @@ pub struct FilterError {
     pub problem: String,
 }
 
+fn abridged(text: &str) -> String {
+    if text.chars().count() <= MAX_SHOWN {
+        return text.to_owned();
+    }
+    text.chars().take(MAX_SHOWN).chain(['…']).collect()
+}
+
 impl Filter {
     /// Reads an expression.
     ///
     /// # Errors
     /// See [`FilterError`].
     pub fn parse(expression: &str) -> Result<Self, FilterError> {
-        let mut parser = Parser { expression, rest: expression };
+        let mut parser = Parser { expression, rest: expression, depth: 0 };
         let filter = parser.either()?;
         parser.space();
         if parser.rest.is_empty() { Ok(filter) } else { Err(parser.error("expected `&`, `|` or the end")) }
@@ -96,9 +109,7 @@ impl Filter {
         match self {
             Self::Requirement(id) => vec![id],
             Self::Not(inner) => inner.requirements(),
-            Self::And(one, other) | Self::Or(one, other) => {
-                one.requirements().into_iter().chain(other.requirements()).collect()
-            }
+            Self::And(all) | Self::Or(all) => all.iter().flat_map(Self::requirements).collect(),
             Self::All | Self::Name(_) | Self::Area(_) | Self::Tag(_) | Self::Profile(_) => Vec::new(),
         }
     }
@@ -118,8 +129,8 @@ impl Filter {
             }),
             Self::Profile(profile) => subject.profile == profile,
             Self::Not(inner) => !inner.matches(subject),
-            Self::And(one, other) => one.matches(subject) && other.matches(subject),
-            Self::Or(one, other) => one.matches(subject) || other.matches(subject),
+            Self::And(all) => all.iter().all(|one| one.matches(subject)),
+            Self::Or(all) => all.iter().any(|one| one.matches(subject)),
         }
     }
 }
@@ -127,6 +138,8 @@ impl Filter {
 struct Parser<'a> {
     expression: &'a str,
     rest: &'a str,
+    /// How many `(` and `!` are around.
+    depth: usize,
 }
 
 impl Parser<'_> {
@@ -152,27 +165,45 @@ impl Parser<'_> {
     }
 
     fn either(&mut self) -> Result<Filter, FilterError> {
-        let mut filter = self.both()?;
+        let first = self.both()?;
+        let mut all = vec![first];
         while self.eat('|') {
-            filter = Filter::Or(Box::new(filter), Box::new(self.both()?));
+            all.push(self.both()?);
         }
-        Ok(filter)
+        Ok(one_of(all, Filter::Or))
     }
 
     fn both(&mut self) -> Result<Filter, FilterError> {
-        let mut filter = self.one()?;
+        let first = self.one()?;
+        let mut all = vec![first];
         while self.eat('&') {
-            filter = Filter::And(Box::new(filter), Box::new(self.one()?));
+            all.push(self.one()?);
         }
+        Ok(one_of(all, Filter::And))
+    }
+
+    /// Goes a level down, if that is not too deep.
+    fn inside(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<Filter, FilterError>,
+    ) -> Result<Filter, FilterError> {
+        if self.depth == MAX_DEPTH {
+            return Err(
+                self.error(format!("more than {MAX_DEPTH} `(` and `!` in one another; leave some out"))
+            );
+        }
+        self.depth += 1;
+        let filter = read(self)?;
+        self.depth -= 1;
         Ok(filter)
     }
 
     fn one(&mut self) -> Result<Filter, FilterError> {
         if self.eat('!') {
-            return Ok(Filter::Not(Box::new(self.one()?)));
+            return Ok(Filter::Not(Box::new(self.inside(Self::one)?)));
         }
         if self.eat('(') {
-            let inner = self.either()?;
+            let inner = self.inside(Self::either)?;
             return if self.eat(')') { Ok(inner) } else { Err(self.error("expected `)`")) };
         }
         self.space();
@@ -205,6 +236,17 @@ impl Parser<'_> {
         };
         self.rest = rest;
         Ok(filter)
+    }
+}
+
+/// The one of a list of one, else all of them together.
+fn one_of(mut all: Vec<Filter>, together: fn(Vec<Filter>) -> Filter) -> Filter {
+    match all.pop() {
+        Some(one) if all.is_empty() => one,
+        last => {
+            all.extend(last);
+            together(all)
+        }
     }
 }
 
@@ -250,6 +292,22 @@ mod tests {
     fn requirements_are_found_wherever_they_stand() {
         let filter = Filter::parse("!(req:NODE-03 | tag:x) & (power | !req:SCHED)").unwrap();
         assert_eq!(filter.requirements(), ["NODE-03", "SCHED"]);
+    }
+
+    #[test]
+    fn expressions_of_any_length_and_depth_come_to_an_end() {
+        for (sign, column) in [("(", 52), ("!", 52), ("!(", 52), ("( ", 102)] {
+            let error = Filter::parse(&sign.repeat(50_000)).unwrap_err();
+            assert!(error.problem.starts_with("more than 50 `(` and `!` in one another"), "{error}");
+            assert_eq!(error.column, column, "{sign}");
+            assert!(error.to_string().len() < 300, "{error}");
+        }
+        let deep = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
+        assert_eq!(Filter::parse(&deep(50)).unwrap(), Filter::Name("a".to_owned()));
+        assert!(Filter::parse(&deep(51)).is_err());
+        let subject = Subject { name: "b", tags: &[], requirements: &[], profile: "kube32" };
+        let wide = Filter::parse(&format!("{}b", "a & b | ".repeat(50_000))).unwrap();
+        assert!(wide.matches(&subject) && wide.requirements().is_empty());
     }
 
     #[test]

@@ -79,6 +79,7 @@ impl Run {
 
     /// Runs what was asked for, once.
     pub(super) fn once(&self) -> Result<Exit, Trouble> {
+        self.draws.refuse_past_the_last(self.seed)?;
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
         let rig = asked(find_rig(&self.rig, &self.place.rigs())?)?;

@@ -95,6 +95,18 @@ impl Draws {
         Ok(faults)
     }
 
+    /// Refuses more seeds than there are from the first one on.
+    pub(super) fn refuse_past_the_last(&self, first: u64) -> Result<(), Trouble> {
+        let seeds = self.seeds.unwrap_or(1);
+        if first.checked_add(u64::from(seeds).saturating_sub(1)).is_some() {
+            return Ok(());
+        }
+        Err(Trouble::Input(miette::miette!(
+            help = format!("the last seed is {}: begin earlier, or with fewer --seeds", u64::MAX),
+            "there are no {seeds} seeds from {first} on"
+        )))
+    }
+
     /// Refuses a schedule with faults that one of the trials keeps away, or at boards that it does not have: it says exactly
     /// which faults there are.
     pub(super) fn refuse_unfit(
