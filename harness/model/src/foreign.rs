@@ -96,6 +96,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, spec: &Fields<'_>, kind: RigKind) ->
 /// `{a: NODE, b: NODE}`: letters from `a` on without a hole, each Node once.
 fn letters(reader: &mut Reader<'_>, node: &Node) -> BTreeMap<String, String> {
     let mut nodes = BTreeMap::new();
+    if !matches!(node.kind, Kind::Map(_)) {
+        let message = format!("the boards of an external rig are Nodes that it has, not {}", node.describe());
+        reader.wrong(&node.span, message, "write the Node of each, {a: NODE, b: NODE}, or leave it out");
+        return nodes;
+    }
     for entry in reader.map(node) {
         if let Some(name) = reader.text(&entry.value) {
             if nodes.values().any(|known| *known == name) {

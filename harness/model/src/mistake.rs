@@ -35,7 +35,7 @@ pub struct Mistake {
 impl Mistake {
     /// A mistake without a remedy yet.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Mistake {
-        Mistake { span, message: shortened(message.into()), remedy: None }
+        Mistake { span, message: shortened(harmless(&message.into())), remedy: None }
     }
 
     /// Whether it is about a bare word that YAML's readers take for different things.
@@ -46,7 +46,7 @@ impl Mistake {
     /// Says what would be right.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Mistake {
-        self.remedy = Some(shortened(remedy.into()));
+        self.remedy = Some(shortened(harmless(&remedy.into())));
         self
     }
 }
@@ -59,6 +59,29 @@ fn shortened(mut text: String) -> String {
         text.push('…');
     }
     text
+}
+
+/// The text with stand-ins, of as many bytes, for signs that a terminal obeys instead of showing them.
+fn harmless(text: &str) -> String {
+    let mut signs = text.chars().peekable();
+    let mut shown = String::with_capacity(text.len());
+    while let Some(sign) = signs.next() {
+        shown.push(match sign {
+            '\n' | '\t' => sign,
+            '\r' if signs.peek() == Some(&'\n') => sign,
+            // The direction of writing.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
+            sign if sign.is_control() => {
+                if sign.len_utf8() == 1 {
+                    '?'
+                } else {
+                    '¿'
+                }
+            }
+            sign => sign,
+        });
+    }
+    shown
 }
 
 /// All mistakes of one file. As a miette diagnostic it shows each with the source around it. As plain
@@ -83,8 +106,8 @@ struct Shown {
 }
 
 impl Mistakes {
-    /// Sorts mistakes by place, drops repetitions and leaves out what is beyond [`MAX_TOLD`], saying so. There should be
-    /// at least one.
+    /// Sorts mistakes by place, drops repetitions and leaves out what is beyond [`MAX_TOLD`], saying so. Where there is
+    /// none, one says that.
     pub fn new(file: &str, source: &str, mistakes: Vec<Mistake>) -> Mistakes {
         Mistakes::of(Severity::Error, file, source, mistakes)
     }
@@ -99,6 +122,15 @@ impl Mistakes {
             (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message))
         });
         mistakes.dedup();
+        if mistakes.is_empty() {
+            mistakes.push(
+                Mistake::new(
+                    0..0,
+                    "this file is not taken, and why cannot be told: that is a fault of rigor",
+                )
+                .remedy("leave parts of the file out until it is taken, and report the part"),
+            );
+        }
         // What an anchor stands for is read even so; it says nothing of its own.
         let anchor =
             mistakes.iter().find(|mistake| mistake.message == ANCHORS).map(|found| found.span.clone());
@@ -127,7 +159,7 @@ impl Mistakes {
                 .remedy("mend those above first: often many come from one"),
             );
         }
-        let named = Arc::new(NamedSource::new(file, source.to_owned()).with_language("yaml"));
+        let named = Arc::new(NamedSource::new(file, harmless(source)).with_language("yaml"));
         let list = mistakes
             .into_iter()
             .map(|mistake| Shown { mistake, severity, source: Arc::clone(&named) })
@@ -274,6 +306,23 @@ mod tests {
         assert_eq!(nearest("Nevr", names), Some("never"));
         assert_eq!(nearest("cordon", names), None);
         assert_eq!(suggestion("cordon", &names), "known are expect, never, always");
+    }
+
+    #[test]
+    fn a_file_that_is_not_taken_has_a_mistake() {
+        let told = Mistakes::new("f", "x", Vec::new());
+        assert_eq!(told.to_string(), "f has a mistake");
+        assert!(told.iter().all(|mistake| mistake.remedy.is_some()));
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_told() {
+        let odd = "a\u{1b}[31m\u{7f}\u{9b}\u{202e}\rb\r\n\tä";
+        assert_eq!(harmless(odd), "a?[31m?¿\u{fffd}?b\r\n\tä");
+        assert_eq!(harmless(odd).len(), odd.len());
+        let told = Mistakes::new("f", odd, vec![Mistake::new(0..1, odd).remedy(odd)]);
+        let told = format!("{told:#}{:?}", miette::Report::from(told.clone()));
+        assert!(!told.contains(['\u{7f}', '\u{9b}', '\u{202e}']) && !told.contains("[31m\u{7f}"), "{told:?}");
     }
 
     #[test]

@@ -186,6 +186,15 @@ impl<'a> Reader<'a> {
         if crate::template::names(&text).is_empty()
             && let Err(error) = regex::Regex::new(&text)
         {
+            if let regex::Error::CompiledTooBig(_) = error {
+                let message = "a regular expression that is too large once its repetitions are counted out";
+                self.wrong(
+                    &node.span,
+                    message,
+                    "write smaller numbers in braces, or fewer of them in one another",
+                );
+                return None;
+            }
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             self.wrong(

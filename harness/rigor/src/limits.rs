@@ -21,7 +21,8 @@ pub fn load(path: &Path, suites: &Suites, catalogue: &Catalogue) -> Result<Limit
     let source = std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable {
         path: shown.clone(),
         problem: error.to_string(),
-        remedy: "name a file of kind Limitations with --limitations, or correct spec.limitations of the rig",
+        remedy: "name a file of kind Limitations with --limitations, or correct spec.limitations of the rig"
+            .into(),
     })?;
     let cases = |name: &str| {
         let (file, case) = suites.find(name)?;

@@ -4,9 +4,10 @@
 //! `area/file` or `area/file/case`, so that listing reads heads only and one name leads to one file.
 
 use rigor_model::catalogue::Catalogue;
-use rigor_model::mistake::Mistake;
+use rigor_model::mistake::{Mistake, nearest};
 use rigor_model::scenario::{Head, Scenario};
 use rigor_model::{Fragment, Mistakes};
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ pub enum SuiteError {
         /// Why.
         problem: String,
         /// What to do.
-        remedy: &'static str,
+        remedy: Cow<'static, str>,
     },
     /// A file has mistakes.
     #[error(transparent)]
@@ -92,7 +93,7 @@ impl ScenarioFile {
                 return Err(SuiteError::Unreadable {
                     path: self.shown(),
                     problem: format!("its table has no row {case}"),
-                    remedy: "rigor list shows the names of all trials",
+                    remedy: "rigor list shows the names of all trials".into(),
                 });
             }
         }
@@ -100,7 +101,7 @@ impl ScenarioFile {
             Some(other) => Err(SuiteError::Unreadable {
                 path: self.shown(),
                 problem: format!("the scenario in it is called {}", other.name),
-                remedy: "a scenario and its file have the same name: rename one of them",
+                remedy: "a scenario and its file have the same name: rename one of them".into(),
             }),
             None => Ok(scenarios),
         }
@@ -130,11 +131,24 @@ pub fn read(path: &Path) -> Result<String, SuiteError> {
     })
 }
 
+/// What can be named.
+const NAMES: &str = "name an area below suites/, a folder, a scenario file or a trial as rigor list shows it";
+
 fn unreadable(path: &Path, error: &std::io::Error) -> SuiteError {
     SuiteError::Unreadable {
         path: path.display().to_string(),
         problem: error.to_string(),
-        remedy: "name an area below suites/, a folder, a scenario file or a trial as rigor list shows it",
+        remedy: NAMES.into(),
+    }
+}
+
+/// A name without a letter, as a variable of a shell that is not set.
+fn nameless() -> SuiteError {
+    SuiteError::Unreadable {
+        path: "''".to_owned(),
+        problem: "the name is empty".to_owned(),
+        remedy: "a variable of the shell may not be set; leave the name out altogether to mean everything"
+            .into(),
     }
 }
 
@@ -146,7 +160,8 @@ fn pattern(name: &str) -> SuiteError {
     SuiteError::Unreadable {
         path: name.to_owned(),
         problem: "no file is called that, and patterns are the shell's to expand".to_owned(),
-        remedy: "leave the quotes out; a shell passes on a pattern that matches nothing, so check it with ls",
+        remedy: "leave the quotes out; a shell passes on a pattern that matches nothing, so check it with ls"
+            .into(),
     }
 }
 
@@ -189,7 +204,7 @@ impl Suites {
         let source = fs::read_to_string(&path).map_err(|error| SuiteError::Unreadable {
             path: path.display().to_string(),
             problem: error.to_string(),
-            remedy: "run from the repository's root, or name the suites' folder with --suites",
+            remedy: "run from the repository's root, or name the suites' folder with --suites".into(),
         })?;
         Ok(Catalogue::parse(&path.display().to_string(), &source)?)
     }
@@ -214,10 +229,7 @@ impl Suites {
     /// # Errors
     /// A folder cannot be read.
     pub fn fragments(&self) -> Result<Vec<FragmentFile>, SuiteError> {
-        let mut files = Vec::new();
-        fragment_files(&self.root, &mut files)?;
-        files.sort();
-        Ok(files)
+        FragmentFile::below(&self.root)
     }
 
     /// The files that a person means by `names`: areas, folders, files or trials; all of them without a name.
@@ -230,6 +242,9 @@ impl Suites {
         }
         let mut files = Vec::new();
         for name in names {
+            if name.trim().is_empty() {
+                return Err(nameless());
+            }
             let (area, path) = (self.root.join(name), Path::new(name));
             if path.is_dir() && self.is_root(path) {
                 files.extend(self.files()?);
@@ -241,8 +256,15 @@ impl Suites {
                 files.push(ScenarioFile { only: case, ..file });
             } else {
                 fs::metadata(path).map_err(|error| {
-                    if name.contains(PATTERN) { pattern(name) } else { unreadable(path, &error) }
+                    if name.contains(PATTERN) { pattern(name) } else { self.nowhere(name, &error) }
                 })?;
+                if is_something_else(path) {
+                    return Err(SuiteError::Unreadable {
+                        path: name.clone(),
+                        problem: "this is no scenario: those are called NAME.yaml".to_owned(),
+                        remedy: NAMES.into(),
+                    });
+                }
                 files.push(ScenarioFile::at(path));
             }
         }
@@ -273,6 +295,30 @@ impl Suites {
         files
     }
 
+    /// A name that leads nowhere: with the trials that are called nearly so.
+    fn nowhere(&self, name: &str, error: &std::io::Error) -> SuiteError {
+        let SuiteError::Unreadable { path, problem, remedy } = unreadable(Path::new(name), error) else {
+            return unreadable(Path::new(name), error);
+        };
+        let all: Vec<String> = self.files().unwrap_or_default().iter().map(ScenarioFile::name).collect();
+        let wanted = name.trim_end_matches(".yaml");
+        let stem = wanted.rsplit('/').next().unwrap_or_default();
+        // The same name in another area or without one, or with a slip; else one that is like the whole.
+        let near_stem = nearest(stem, all.iter().filter_map(|one| one.rsplit('/').next()));
+        let near: Vec<&str> = match near_stem {
+            Some(_) => {
+                all.iter().map(String::as_str).filter(|one| one.rsplit('/').next() == near_stem).collect()
+            }
+            None => nearest(wanted, all.iter().map(String::as_str)).into_iter().collect(),
+        };
+        let remedy = if near.is_empty() {
+            remedy
+        } else {
+            format!("did you mean {}? {remedy}", near.join(" or ")).into()
+        };
+        SuiteError::Unreadable { path, problem, remedy }
+    }
+
     fn is_root(&self, path: &Path) -> bool {
         match (path.canonicalize(), self.root.canonicalize()) {
             (Ok(path), Ok(root)) => path == root,
@@ -285,7 +331,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
     let cannot = |error: std::io::Error| SuiteError::Unreadable {
         path: folder.display().to_string(),
         problem: error.to_string(),
-        remedy: "run from the repository's root, or name the suites' folder with --suites",
+        remedy: "run from the repository's root, or name the suites' folder with --suites".into(),
     };
     fs::read_dir(folder)
         .map_err(cannot)?
@@ -299,6 +345,12 @@ fn scenario_files(area: &Path) -> Result<Vec<ScenarioFile>, SuiteError> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml") && !is_no_scenario(path))
         .map(|path| ScenarioFile::at(&path))
         .collect())
+}
+
+/// Whether a file that was named is none of ours, by how it is called.
+fn is_something_else(path: &Path) -> bool {
+    let ours = |extension: &std::ffi::OsStr| ["yaml", "yml", "json"].iter().any(|one| extension == *one);
+    path.extension().is_some_and(|extension| !ours(extension))
 }
 
 /// Whether a file beside the scenarios is something else: one of Kubernetes' objects, since it names an apiVersion and
@@ -336,6 +388,17 @@ impl FragmentFile {
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
         is_fragment(&fs::read_to_string(path).ok()?).then(|| Self { path: path.to_owned() })
+    }
+
+    /// All of a folder, at any depth, sorted by path.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn below(folder: &Path) -> Result<Vec<Self>, SuiteError> {
+        let mut files = Vec::new();
+        fragment_files(folder, &mut files)?;
+        files.sort();
+        Ok(files)
     }
 
     /// Looks for its mistakes.
@@ -451,6 +514,39 @@ mod tests {
             error,
             "nowhere: No such file or directory (os error 2); name an area below suites/, a folder, a scenario file or a trial as rigor list shows it"
         );
+    }
+
+    #[test]
+    fn a_name_that_leads_nowhere_is_told_with_those_that_are_near() {
+        let folder = suites();
+        let suites = Suites::new(folder.path("suites"));
+        let error = |name: &str| suites.chosen(&[name.to_owned()]).unwrap_err().to_string();
+        for (name, near) in [
+            ("loss", "node/loss"),
+            ("node/bind", "sched/bind"),
+            ("node/losss", "node/loss"),
+            ("suites/node/lss.yaml", "node/loss"),
+            ("nod/loss", "node/loss"),
+        ] {
+            let said = error(name);
+            let begin =
+                format!("{name}: No such file or directory (os error 2); did you mean {near}? name an area");
+            assert!(said.starts_with(&begin), "{said}");
+        }
+        let readme = folder.path("own/README.md");
+        fs::write(&readme, "# *Mine*\n").unwrap();
+        let said = error(&readme);
+        assert!(said.contains("README.md: this is no scenario: those are called NAME.yaml"), "{said}");
+    }
+
+    #[test]
+    fn an_empty_name_is_told() {
+        let folder = suites();
+        let suites = Suites::new(folder.path("suites"));
+        for name in ["", " "] {
+            let error = suites.chosen(&["sched".to_owned(), name.to_owned()]).unwrap_err().to_string();
+            assert!(error.starts_with("'': the name is empty; a variable of the shell"), "{error}");
+        }
     }
 
     #[test]

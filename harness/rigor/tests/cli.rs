@@ -84,6 +84,15 @@ fn bad_input_is_told_with_a_remedy() {
             vec!["the rig host is of kind host", "so --faults means nothing there", "leave --faults out"],
         ),
         (vec!["run", "--rig", "host", "--seeds", "2"], vec!["so --seeds means nothing there"]),
+        (
+            vec!["run", "--rig", "sim", "--seed", "18446744073709551614", "--seeds", "3"],
+            vec!["there are no 3 seeds from 18446744073709551614 on", "begin earlier, or with fewer --seeds"],
+        ),
+        (
+            vec!["run", "--rig", "sim", ""],
+            vec!["'': the name is empty; a variable of the shell may not be set"],
+        ),
+        (vec!["lint", ""], vec!["'': the name is empty"]),
         (vec!["run", "--rig", "sim", "--seed", "x"], vec!["invalid value 'x' for '--seed <N>'"]),
         (
             vec!["run", "--rig", "sim", "--report-dir", "rigs/sim.yaml/x"],
@@ -108,6 +117,14 @@ fn bad_input_is_told_with_a_remedy() {
     ] {
         bench.refused(&arguments, 2, &said);
     }
+    bench.write("empty/README.md", "nothing");
+    bench.refused(&["lint", "empty"], 2, &["empty: there is nothing to look at"]);
+    bench.refused(&["lint", "suites/node/good.yaml", "empty"], 2, &["empty: there is nothing to look at"]);
+    let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short", "empty"]);
+    assert!(
+        exit == 2 && stdout.starts_with("empty:1:1: error: ") && stdout.contains("nothing to look at"),
+        "{stdout}"
+    );
     bench.refused(&["run", "--rig", "sim", "bad"], 2, &["5 files cannot be read, so nothing was run"]);
     let (_, _, stderr) = bench.rigor(&["lint", "bad/key.yaml"]);
     insta::assert_snapshot!(stderr);
@@ -251,6 +268,41 @@ fn lint_looks_at_everything_and_at_names_across_suites() {
     );
     bench.write("suites/sched/good.yaml", &scenario("good", "200"));
     bench.refused(&["lint"], 2, &["the name good is given twice", "suites/sched/good.yaml"]);
+}
+
+#[test]
+fn lint_counts_what_it_read() {
+    let bench = Bench::new(CATALOGUE);
+    bench.write("known.yaml", &limitations("  quarantine: []\n"));
+    bench.write(
+        "suites/node/fragments/shared.yaml",
+        "apiVersion: rigor.dev/v1alpha1\nkind: Fragment\nmetadata: {name: shared}\nspec:\n  steps:\n    - wait: 1s\n",
+    );
+    for (what, said) in [
+        (
+            "known.yaml",
+            "0 scenario files, 0 rigs and 1 file of known limitations: no mistakes, no warnings\n",
+        ),
+        ("suites/node/fragments", "0 scenario files, 0 rigs and 1 fragment: no mistakes, no warnings\n"),
+        ("rigs", "0 scenario files and 3 rigs: no mistakes, no warnings\n"),
+    ] {
+        let (exit, stdout, stderr) = bench.rigor(&["lint", what]);
+        assert_eq!((exit, stdout.as_str()), (0, said), "{stderr}");
+    }
+}
+
+#[test]
+fn nothing_of_a_file_drives_the_terminal() {
+    let bench = Bench::new(CATALOGUE);
+    let odd = scenario("odd", "200")
+        .replace("method:", "\"\\e[31mmethd\": x # \u{1b}[2J\u{9b}31m\u{7}\n     , method:");
+    bench.write("suites/node/odd.yaml", &odd);
+    for format in ["full", "short", "json"] {
+        let (exit, stdout, stderr) = bench.rigor(&["lint", "--format", format, "suites/node/odd.yaml"]);
+        assert_eq!(exit, 2, "{stdout}{stderr}");
+        let all = format!("{stdout}{stderr}");
+        assert!(!all.chars().any(|sign| sign.is_control() && sign != '\n'), "{all:?}");
+    }
 }
 
 #[test]

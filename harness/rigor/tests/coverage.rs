@@ -3,6 +3,7 @@
 mod bench;
 
 use bench::Bench;
+use serde_json::json;
 
 const CATALOGUE: &str = "  - {id: NODE-03, profile: kube32, must: \"be so\"}\n  - {id: NODE-04, profile: both, must: \"be shown\"}\n  - {id: UP-01, profile: upstream, must: \"be elsewhere\"}\n";
 
@@ -48,9 +49,12 @@ fn coverage_is_shown_and_checked() {
     );
     let line = bench.ends(&["coverage", "--check", "--format", "json"], 1, &[]);
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(line["id"], "NODE-04");
+    assert_eq!((&line["requirements"], &line["gaps"][0]["id"]), (&json!(3), &json!("NODE-04")));
     bench.write("suites/node/more.yaml", &scenario("more", "NODE-04", "200"));
     bench.ends(&["coverage", "--check"], 0, &["3 requirements: each has a scenario, or a reason for none"]);
+    let none = bench.ends(&["coverage", "--check", "--format", "json"], 0, &[]);
+    let none: serde_json::Value = serde_json::from_str(&none).unwrap();
+    assert_eq!(none, json!({"requirements": 3, "gaps": []}));
     bench.ends(&["coverage", "--check", "--mutants"], 2, &["there is no ledger ci/ledger/mutants-DATE.json"]);
     bench.write(
         "ci/ledger/mutants-2026-11-30.json",

@@ -102,6 +102,25 @@ fn lint_looks_between_files() {
 }
 
 #[test]
+fn leases_that_would_run_out_on_every_rig_are_told() {
+    let bench = Bench::new(CATALOGUE);
+    let with = |renew: &str| {
+        scenario("late", GOOD)
+            .replace("  steps:", &format!("  constants: {{renewInterval: {renew}}}\n  steps:"))
+    };
+    bench.write("suites/a/late.yaml", &with("20s"));
+    let (exit, stdout, _) = bench.rigor(&["lint", "--format", "short", "a/late"]);
+    let said = "suites/a/late.yaml:9:14: warning: no rig here can run it: on host, leases would run out before they are renewed: renewInterval is 20s and leaseDuration 15s; state a renewInterval that is shorter";
+    assert!(exit == 0 && stdout.contains(said), "{stdout}");
+    let (exit, stdout, _) = bench.rigor(&["run", "--rig", "sim", "a/late"]);
+    assert!(exit == 3 && stdout.contains("SKIP") && stdout.contains("leases would run out"), "{stdout}");
+    // On one of them it is right.
+    bench.write("suites/a/late.yaml", &with("12s"));
+    let (_, stdout, _) = bench.rigor(&["lint", "--format", "short", "a/late"]);
+    assert!(stdout.ends_with("no mistakes, no warnings\n"), "{stdout}");
+}
+
+#[test]
 fn lint_speaks_to_programs() {
     let bench = Bench::new(CATALOGUE);
     bench.write("suites/a/bad.yaml", &scenario("bad", "    - power: {board: a, do: offf}\n    - wait: 5\n"));

@@ -30,7 +30,7 @@ pub fn parse_one(source: &str, mistakes: &mut Vec<Mistake>) -> Option<Node> {
     let first = documents.next();
     if first.is_none() && mistakes.is_empty() {
         mistakes.push(Mistake::new(0..0, "the file is empty").remedy(
-            "begin with apiVersion: rigor.dev/v1alpha1, kind, metadata and spec; `rigor new` writes a scenario to begin with",
+            "begin with apiVersion: rigor.dev/v1alpha1, kind, metadata and spec; for a scenario `rigor new` writes them",
         ));
     }
     if let Some(second) = documents.next() {

@@ -30,7 +30,7 @@ pub(super) struct CoverageCommand {
 enum Format {
     /// Lines, and a summary.
     Text,
-    /// One object: requirements, and mutants where there is a ledger.
+    /// One object: requirements, and mutants where there is a ledger; with --check how many requirements there are, and gaps.
     Json,
     /// docs/requirements.md.
     Markdown,
@@ -71,9 +71,10 @@ impl CoverageCommand {
                 });
             }
             Format::Json => {
-                for gap in &gaps {
-                    say(&serde_json::json!({"id": gap.id, "missing": gap.said}).to_string());
-                }
+                let gaps: Vec<_> =
+                    gaps.iter().map(|gap| serde_json::json!({"id": gap.id, "missing": gap.said})).collect();
+                let object = serde_json::json!({"requirements": coverage.rows.len(), "gaps": gaps});
+                say(&format!("{object:#}"));
             }
         }
         if gaps.is_empty() { Exit::Passed } else { Exit::Failed }

@@ -42,7 +42,7 @@ impl Lint {
     pub(super) fn run(&self) -> Result<Exit, Trouble> {
         let suites = Suites::new(self.place.suites());
         let catalogue = suites.catalogue()?;
-        let files = match chosen(&self.what, &self.place) {
+        let files = match chosen(&self.what, &self.place).and_then(not_nothing) {
             Ok(files) => files,
             Err(error) if self.format == Format::Full => return Err(error.into()),
             Err(error) => {
@@ -59,9 +59,8 @@ impl Lint {
         }
         if self.format != Format::Json {
             say(&format!(
-                "{} and {}: {}, {}",
-                many(files.scenarios.len(), "scenario file"),
-                many(files.rigs.len(), "rig"),
+                "{}: {}, {}",
+                counted(&files),
                 if errors == 0 { "no mistakes".to_owned() } else { many(errors, "mistake") },
                 if warnings == 0 { "no warnings".to_owned() } else { many(warnings, "warning") },
             ));
@@ -69,6 +68,40 @@ impl Lint {
         let wrong = errors > 0 || self.deny_warnings && warnings > 0;
         Ok(if wrong { Exit::BadInput } else { Exit::Passed })
     }
+}
+
+/// The files, if there are any.
+fn not_nothing(files: Chosen) -> Result<Chosen, SuiteError> {
+    let Chosen { scenarios, fragments, rigs, limitations } = &files;
+    if scenarios.is_empty() && fragments.is_empty() && rigs.is_empty() && limitations.is_empty() {
+        return Err(nothing("the suites and the rigs"));
+    }
+    Ok(files)
+}
+
+/// There is nothing to look at in `place`.
+fn nothing(place: &str) -> SuiteError {
+    SuiteError::Unreadable {
+        path: place.to_owned(),
+        problem: "there is nothing to look at".to_owned(),
+        remedy:
+            "scenarios are files NAME.yaml directly in the folder, of kind Scenario; name one that has some"
+                .into(),
+    }
+}
+
+/// How many files of which kind were looked at: `1 scenario file and 0 rigs`.
+fn counted(files: &Chosen) -> String {
+    let mut counts = vec![many(files.scenarios.len(), "scenario file"), many(files.rigs.len(), "rig")];
+    let fragments = many(files.fragments.len(), "fragment");
+    let limitations = match files.limitations.len() {
+        1 => "1 file of known limitations".to_owned(),
+        more => format!("{more} files of known limitations"),
+    };
+    counts.extend((!files.fragments.is_empty()).then_some(fragments));
+    counts.extend((!files.limitations.is_empty()).then_some(limitations));
+    let last = counts.pop().unwrap_or_default();
+    format!("{} and {last}", counts.join(", "))
 }
 
 fn told(found: &Found, format: Format) {
@@ -117,9 +150,24 @@ fn chosen(what: &[String], place: &Where) -> Result<Chosen, SuiteError> {
             names.push(name.clone());
         }
     }
-    if !names.is_empty() {
-        files.scenarios = suites.chosen(&names)?;
+    for name in names {
+        let chosen = suites.chosen(std::slice::from_ref(&name))?;
+        if chosen.is_empty() {
+            // A folder of fragments, or of an area that has nothing else.
+            let folder = [PathBuf::from(&name), place.suites().join(&name)];
+            let folder = folder.iter().find(|folder| folder.is_dir());
+            let fragments = folder.map_or(Ok(Vec::new()), |folder| FragmentFile::below(folder))?;
+            if fragments.is_empty() {
+                return Err(nothing(&name));
+            }
+            files.fragments.extend(fragments);
+        }
+        files.scenarios.extend(chosen);
     }
+    files.scenarios.sort();
+    files.scenarios.dedup();
+    files.fragments.sort();
+    files.fragments.dedup();
     Ok(files)
 }
 
