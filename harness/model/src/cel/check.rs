@@ -212,7 +212,7 @@ pub(super) fn parse(env: &Env, text: &str, roots: &[&str], names: &[&str]) -> Re
         source: text.to_owned(),
         names: used.into_iter().collect(),
         paths: maximal(paths),
-        trails: trails(program.expression(), roots),
+        trails: Arc::new(trails(program.expression(), roots)),
         reached,
         program: Arc::new(program),
     })

@@ -43,8 +43,8 @@ pub struct Cel {
     names: Vec<String>,
     /// Fields of the object that it refers to, as paths; what a message tells.
     paths: Vec<Vec<String>>,
-    /// The ways to all fields that it names.
-    trails: Vec<Trail>,
+    /// The ways to all fields that it names; apart, since conditions stand among smaller things.
+    trails: Arc<Vec<Trail>>,
     /// The first fields of the roots that it can reach; `None` for a root that it takes as a whole.
     reached: BTreeMap<String, Option<Vec<String>>>,
 }
