@@ -9,6 +9,7 @@ use rigor_model::pattern::Count;
 
 use super::edges::{self, Edge};
 use super::message::{Window, evidence};
+use super::reversed::why_reversed;
 use super::{Bench, StepState, Unresolved, Verdict};
 use crate::history::{Fact, Micros};
 use crate::index::resource_version;
@@ -44,16 +45,10 @@ impl Bench<'_, '_> {
         };
         // That nothing is so proves nothing if it could not be told.
         let of_absence = expect.what.count.as_ref().is_some_and(|count| count.holds(0, 0));
-        if let Some(opens) = edges.not_before {
-            let ends = (opens, edges.not_after);
-            let state = if of_absence {
-                self.reversed(look, ends, window)
-            } else {
-                self.never_open(look, ends, window)
-            };
-            if let Some(state) = state {
-                return state;
-            }
+        if let Some(opens) = edges.not_before
+            && let Some(state) = self.reversed(look, (opens, edges.not_after), window)
+        {
+            return state;
         }
         let state = match look {
             Look::State { .. } => self.expect_state(look, &watch.changes(&self.view), edges, window),
@@ -231,7 +226,12 @@ impl Bench<'_, '_> {
         StepState::Settled(match doubt {
             Some(why) => Verdict::because(Outcome::Undecided, self.explain(window, &why)),
             None => {
-                Verdict::because(Outcome::Fail, self.never_came(look, edges.from, edges.not_after, window))
+                let reversed = edges.not_before.and_then(|opens| why_reversed(opens, edges.not_after));
+                let text = match reversed {
+                    Some(why) => self.explain(window, &format!("{why}; nothing can come in it")),
+                    None => self.never_came(look, edges.from, edges.not_after, window),
+                };
+                Verdict::because(Outcome::Fail, text)
             }
         })
     }

@@ -26,7 +26,7 @@ pub(super) enum Window<'i> {
 
 impl<'i> Window<'i> {
     /// The edges as they are written.
-    fn edges(self) -> Vec<&'i Instant> {
+    pub(super) fn edges(self) -> Vec<&'i Instant> {
         match self {
             Window::Expect { window: ExpectWindow::Within { from, .. }, .. } => vec![from],
             Window::Expect { window: ExpectWindow::Between { not_before, not_after }, .. } => {

@@ -274,12 +274,39 @@ fn nothing_comes_in_a_window_that_closed_before_it_opened() {
     let told = reversed(
         "expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Pending}}, between: [two, one + 1s]}",
     );
-    assert!(told.starts_with("fail"), "{told}");
+    assert!(told.starts_with("undecided"), "{told}");
     assert!(
         told.contains("closed before it opened: from at 6.000 s, until at 2.000 s; nothing can"),
         "{told}"
     );
     assert!(!told.contains("never came"), "{told}");
+}
+
+/// What an implementation does fast, or did already, may leave nothing of a window.
+#[test]
+fn a_window_whose_end_was_found_may_be_empty() {
+    let found = "- expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}}\n  as: ran\n";
+    let check = |window: &str, expected: &str| {
+        let of = "of: {kind: Pod, name: lamp}, match: {status: {phase: Failed}}";
+        let scenario =
+            scenario(&format!("- mark: {{name: x}}\n  as: act\n{found}- {window}").replace("OF", of));
+        let mut story = Story::exact();
+        story.pod(500, Verb::Added, "lamp", "a", "Running");
+        story.begin(2_000, 0).fact(2_000, Fact::Mark { name: "x".into(), subject: None }).end(2_000, 0);
+        story.begin(3_000, 1).end(3_000, 1).begin(4_000, 2).end(20_000, 2);
+        let verdict = story.judged(&scenario).steps.remove(2).1;
+        let told = format!("{}: {}", verdict.outcome.name(), verdict.message.unwrap_or_default());
+        assert!(told.starts_with(expected), "{window}\n{told}");
+        told
+    };
+    check("never: {OF, from: act, until: ran}", "pass");
+    // Both ends count from it: that is how the scenario has it.
+    check("never: {OF, from: ran + leaseDuration, until: ran + checkPeriod}", "undecided");
+    let told = check("expect: {OF, between: [act, ran + 1s]}", "fail");
+    assert!(
+        told.contains("closed before it opened: from at 2.000 s, until at 1.500 s; nothing can come"),
+        "{told}"
+    );
 }
 
 #[test]
