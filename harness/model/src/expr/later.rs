@@ -55,26 +55,13 @@ fn sum_of(length: &Length, known: &BTreeMap<Constant, Duration>) -> Option<Sum> 
 
 /// What an instant counts from, and how long after it it is.
 fn reckoned<'i>(instant: &'i Instant, known: &BTreeMap<Constant, Duration>) -> Option<(&'i Instant, Sum)> {
-    match instant {
-        Instant::Plus(from, length) => {
-            let (base, sum) = reckoned(from, known)?;
-            Some((base, sum.and(1, &sum_of(length, known)?)))
-        }
-        Instant::Minus(from, length) => {
-            let (base, sum) = reckoned(from, known)?;
-            Some((base, sum.and(-1, &sum_of(length, known)?)))
-        }
-        Instant::Named(_)
-        | Instant::Start
-        | Instant::Begin
-        | Instant::Serving
-        | Instant::LastRenewal { .. }
-        | Instant::Stamp { .. }
-        | Instant::Mark { .. }
-        | Instant::Request { .. }
-        | Instant::Latest(_)
-        | Instant::Earliest(_) => Some((instant, Sum::default())),
+    let (mut base, mut sum) = (instant, Sum::default());
+    while let Instant::Plus(from, length) | Instant::Minus(from, length) = base {
+        let times = if matches!(base, Instant::Plus(..)) { 1 } else { -1 };
+        sum = sum.and(times, &sum_of(length, known)?);
+        base = from;
     }
+    Some((base, sum))
 }
 
 impl Instant {
@@ -94,19 +81,11 @@ impl Instant {
 
     /// What it is computed from, if that is one instant.
     pub(crate) fn base(&self) -> &Instant {
-        match self {
-            Instant::Plus(from, _) | Instant::Minus(from, _) => from.base(),
-            Instant::Named(_)
-            | Instant::Start
-            | Instant::Begin
-            | Instant::Serving
-            | Instant::LastRenewal { .. }
-            | Instant::Stamp { .. }
-            | Instant::Mark { .. }
-            | Instant::Request { .. }
-            | Instant::Latest(_)
-            | Instant::Earliest(_) => self,
+        let mut base = self;
+        while let Instant::Plus(from, _) | Instant::Minus(from, _) = base {
+            base = from;
         }
+        base
     }
 }
 
