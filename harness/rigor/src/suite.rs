@@ -297,9 +297,6 @@ impl Suites {
 
     /// A name that leads nowhere: with the trials that are called nearly so.
     fn nowhere(&self, name: &str, error: &std::io::Error) -> SuiteError {
-        let SuiteError::Unreadable { path, problem, remedy } = unreadable(Path::new(name), error) else {
-            return unreadable(Path::new(name), error);
-        };
         let all: Vec<String> = self.files().unwrap_or_default().iter().map(ScenarioFile::name).collect();
         let wanted = name.trim_end_matches(".yaml");
         let stem = wanted.rsplit('/').next().unwrap_or_default();
@@ -311,12 +308,11 @@ impl Suites {
             }
             None => nearest(wanted, all.iter().map(String::as_str)).into_iter().collect(),
         };
-        let remedy = if near.is_empty() {
-            remedy
-        } else {
-            format!("did you mean {}? {remedy}", near.join(" or ")).into()
+        let remedy = match near.as_slice() {
+            [] => NAMES.into(),
+            near => format!("did you mean {}? {NAMES}", near.join(" or ")).into(),
         };
-        SuiteError::Unreadable { path, problem, remedy }
+        SuiteError::Unreadable { path: name.to_owned(), problem: error.to_string(), remedy }
     }
 
     fn is_root(&self, path: &Path) -> bool {
