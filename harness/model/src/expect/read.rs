@@ -1,5 +1,7 @@
 //! Reading of expectations.
 
+use std::collections::BTreeSet;
+
 use super::look::{CONSOLE, LOG, REQUESTS, SELECTOR, console, log, requests, selector};
 use super::{Always, Expect, ExpectWindow, Never, Observation, Order, Span, Subject, Unchanged};
 use crate::act::api::pattern;
@@ -189,12 +191,18 @@ pub(crate) fn order(context: &mut Context<'_, '_>, node: &Node) -> Option<Order>
         context.reader.wrong(&node.span, "an order of fewer than two instants", "write [first, second, …]");
         return None;
     }
+    let mut seen = BTreeSet::new();
     let names: Vec<Option<String>> = items
         .iter()
         .map(|item| {
             let instant = context.instant(item)?;
             if let Instant::Named(name) = instant {
-                return Some(name);
+                if seen.insert(name.clone()) {
+                    return Some(name);
+                }
+                let message = format!("`{name}` stands twice, and nothing is before itself");
+                context.reader.wrong(&item.span, message, "write each name once: [first, second, …]");
+                return None;
             }
             context.reader.wrong(
                 &item.span,
