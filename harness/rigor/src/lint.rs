@@ -8,6 +8,7 @@ mod fields;
 mod flags;
 mod instants;
 mod misspelt;
+mod nothing;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use crate::suite::{FragmentFile, ScenarioFile, SuiteError, Suites, beside, read}
 pub(crate) use flags::refused as refused_flags;
 use instants::never_come;
 use misspelt::misspelt;
+use nothing::expects_nothing;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::mistake::{Mistake, Mistakes};
 use rigor_model::yaml::{self, Node};
@@ -300,6 +302,7 @@ impl Source<'_> {
             list.extend(flags::refused(&root, scenarios, &rigor_sim::check_flags).filter(|_| right));
             list.extend(misspelt(&root));
             list.extend(never_come(&root));
+            list.extend(expects_nothing(&root, scenarios));
             list.extend(no_rig(&root, scenarios, rigs));
             found.extend(warnings(self.shown, self.source, list));
         }

@@ -41,6 +41,7 @@ fn scenario(name: &str, steps: &str) -> String {
 }
 
 const GOOD: &str = "    - wait: 1s\n";
+const JUDGED: &str = "    - request: {method: GET, path: /readyz, answer: {status: 200}}\n";
 
 #[test]
 fn a_new_scenario_is_right_and_runs() {
@@ -105,7 +106,7 @@ fn lint_looks_between_files() {
 fn leases_that_would_run_out_on_every_rig_are_told() {
     let bench = Bench::new(CATALOGUE);
     let with = |renew: &str| {
-        scenario("late", GOOD)
+        scenario("late", JUDGED)
             .replace("  steps:", &format!("  constants: {{renewInterval: {renew}}}\n  steps:"))
     };
     bench.write("suites/a/late.yaml", &with("20s"));
@@ -177,12 +178,45 @@ fn a_scenario_names_files_of_the_suites_only() {
 #[test]
 fn a_warning_is_called_one_and_counts_when_it_is_asked_to() {
     let bench = Bench::new(CATALOGUE);
-    bench.write("suites/a/idle.yaml", &scenario("idle", "    - wait: 1s\n      as: later\n"));
+    bench.write(
+        "suites/a/idle.yaml",
+        &scenario("idle", &format!("    - wait: 1s\n      as: later\n{JUDGED}")),
+    );
     let (exit, stdout, stderr) = bench.rigor(&["lint", "a/idle"]);
     assert_eq!((exit, stdout.as_str()), (0, "1 scenario file and 0 rigs: no mistakes, 1 warning\n"));
     assert!(stderr.contains("has a warning") && stderr.contains("Warning:"), "{stderr}");
     assert!(!stderr.contains("Error") && !stderr.contains("mistake"), "{stderr}");
     assert_eq!(bench.rigor(&["lint", "a/idle", "--deny-warnings"]).0, 2);
+}
+
+#[test]
+fn a_scenario_that_expects_nothing_is_told() {
+    let bench = Bench::new(CATALOGUE);
+    let create = "{manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}";
+    let idle = [
+        "    - wait: 1s\n".to_owned(),
+        format!("    - create: {create}}}\n"),
+        format!("    - parallel:\n        - create: {create}}}\n        - cordon: {{node: a}}\n"),
+        "    - wait: 1s\n  cleanup:\n    - expect: {of: {kind: Pod, name: p}, absent: true, within: 1s}\n"
+            .to_owned(),
+    ];
+    for steps in idle {
+        bench.write("suites/a/idle.yaml", &scenario("idle", &steps));
+        let (exit, stdout, _) = bench.rigor(&["lint", "a/idle", "--format", "short"]);
+        let first = "suites/a/idle.yaml:10:5: warning: the scenario expects nothing, so it passes whatever happens; say with";
+        assert!(exit == 0 && stdout.starts_with(first), "{stdout}");
+    }
+    let judged = [
+        format!(
+            "    - parallel:\n        - create: {create}, answer: {{status: 201}}}}\n        - cordon: {{node: a}}\n"
+        ),
+        "    - never: {of: {kind: Pod}, from: start, for: 1s}\n".to_owned(),
+    ];
+    for steps in judged {
+        bench.write("suites/a/judged.yaml", &scenario("judged", &steps));
+        let (exit, stdout, _) = bench.rigor(&["lint", "a/judged", "--format", "short"]);
+        assert_eq!((exit, stdout.as_str()), (0, "1 scenario file and 0 rigs: no mistakes, no warnings\n"));
+    }
 }
 
 #[test]
@@ -255,7 +289,7 @@ fn fmt_lays_out_and_leaves_what_is_broken() {
 }
 
 /// A scenario with an outage, whose timeline has some of everything.
-const STORY: &str = "    - create: {manifest: {apiVersion: v1, kind: Pod, metadata: {name: lamp}, spec: {containers: [{name: main, image: rigor.dev/pause}]}}}\n    - expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, within: 10s}\n    - request: {method: GET, path: /api/v1/nodes/none, answer: {status: 404}}\n    - power: {board: a, do: cut}\n      as: outage\n    - expect: {of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}, within: 20s}\n    - order: [outage, outage]\n";
+const STORY: &str = "    - create: {manifest: {apiVersion: v1, kind: Pod, metadata: {name: lamp}, spec: {containers: [{name: main, image: rigor.dev/pause}]}}}\n    - expect: {of: {kind: Pod, name: lamp}, match: {status: {phase: Running}}, within: 10s}\n    - request: {method: GET, path: /api/v1/nodes/none, answer: {status: 404}}\n    - power: {board: a, do: cut}\n      as: outage\n    - expect: {of: {kind: Node, name: a}, match: {status: {conditions: [{type: Ready, status: Unknown}]}}, within: 20s}\n      as: unknown\n    - order: [outage, unknown]\n";
 
 #[test]
 fn a_history_reads_as_a_timeline() {
