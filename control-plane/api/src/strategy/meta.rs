@@ -50,6 +50,11 @@ pub(super) fn settle_namespace(
     Ok(())
 }
 
+/// `metadata.creationTimestamp` of an object that is made now: whole seconds.
+pub(super) fn creation_timestamp(context: &Context) -> Value {
+    Value::from(stamp(context.now, 0))
+}
+
 /// Fills in what a new object gets from the server: uid, creation time, a generated name.
 ///
 /// Errors: 400 for an object that comes with a resourceVersion.
@@ -73,7 +78,7 @@ pub(super) fn fill_new(
         meta.remove(field);
     }
     meta.insert("uid".to_owned(), Value::from(identity.uid));
-    meta.insert("creationTimestamp".to_owned(), Value::from(stamp(context.now, 0)));
+    meta.insert("creationTimestamp".to_owned(), creation_timestamp(context));
     let text = |field: &str| meta.get(field).and_then(Value::as_str).unwrap_or_default();
     if text("name").is_empty() && !text("generateName").is_empty() {
         let prefix: String = text("generateName").chars().take(MAX_PREFIX).collect();

@@ -58,6 +58,12 @@ pub struct Identity<'a> {
     pub classes: &'a [Value],
 }
 
+/// `metadata.creationTimestamp` of an object that is made now.
+#[must_use]
+pub fn creation_timestamp(context: &Context) -> Value {
+    meta::creation_timestamp(context)
+}
+
 /// Prepares a new object. `namespace` is that of the request's path.
 ///
 /// Errors: 400 for another namespace or a resourceVersion in the body, 403 for a pod priority that no class gives,

@@ -3,11 +3,12 @@
 //!
 //! All writes are under way at once, so that a store which commits in groups takes them in a few steps.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use control_plane_api::strategy::{self, Identity};
-use control_plane_api::{ApiError, kinds};
+use control_plane_api::strategy::{self, Context, Identity};
+use control_plane_api::{ApiError, Dialect, kinds};
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Rule;
@@ -18,6 +19,31 @@ use crate::store::{Expect, Key, StoreError};
 
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
+/// A default, and what is kept of it where it is missing.
+struct Prepared {
+    resource: &'static str,
+    wanted: Value,
+    /// But for what is each object's own: its uid, and when it was made.
+    kept: Result<Value, ApiError>,
+}
+
+/// They are the same wherever they are put, and preparing them is most of what opening a control plane costs.
+static PREPARED: LazyLock<Vec<Prepared>> = LazyLock::new(|| {
+    let context = Context { now: Timestamp::UNIX_EPOCH, dialect: Dialect::Kube32, eviction_seconds: None };
+    let prepared = defaults::all().into_iter().map(|(resource, wanted)| {
+        let kept = prepare(resource, wanted.clone(), "", &context);
+        Prepared { resource, wanted, kept }
+    });
+    prepared.collect()
+});
+
+fn prepare(resource: &str, wanted: Value, uid: &str, context: &Context) -> Result<Value, ApiError> {
+    let Some(kind) = kinds::by_resource(resource) else { return Err(ApiError::resource_not_found()) };
+    let namespace = wanted["metadata"]["namespace"].as_str().map(ToOwned::to_owned);
+    let identity = Identity { uid, name_suffix: "", cluster_ip: None, classes: &[] };
+    strategy::prepare_create(kind, namespace.as_deref(), wanted, &identity, context)
+}
+
 /// Brings the defaults up to date. `random` gives the uids of what is made.
 ///
 /// # Errors
@@ -26,13 +52,15 @@ pub async fn reconcile(service: &Service, random: &Random) -> anyhow::Result<()>
     let mut writes = Vec::new();
     {
         let snapshot = service.fresh().snapshot().clone();
-        for (resource, wanted) in defaults::all() {
+        let now = strategy::creation_timestamp(&service.context());
+        for Prepared { resource, wanted, kept } in PREPARED.iter() {
             let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default().to_owned();
             let key = Key::new(resource, &text("namespace"), &text("name"));
             let stored = snapshot.get(resource, &key.namespace, &key.name);
-            let write = match stored {
-                None => made(service, random, resource, wanted).map(|object| Some((object, Expect::Absent))),
-                Some(stored) => Ok(repaired(stored, &wanted)),
+            let write = match (stored, kept) {
+                (None, Ok(kept)) => Ok(Some((made(kept, &random.uid(), &now), Expect::Absent))),
+                (None, Err(error)) => Err(error),
+                (Some(stored), _) => Ok(repaired(stored, wanted)),
             };
             let write = write
                 .map_err(|error| anyhow::anyhow!("default {resource} {}: {}", key.name, error.message))?;
@@ -52,12 +80,12 @@ pub async fn reconcile(service: &Service, random: &Random) -> anyhow::Result<()>
     Ok(())
 }
 
-fn made(service: &Service, random: &Random, resource: &str, wanted: Value) -> Result<Value, ApiError> {
-    let Some(kind) = kinds::by_resource(resource) else { return Err(ApiError::resource_not_found()) };
-    let namespace = wanted["metadata"]["namespace"].as_str().map(ToOwned::to_owned);
-    let uid = random.uid();
-    let identity = Identity { uid: &uid, name_suffix: "", cluster_ip: None, classes: &[] };
-    strategy::prepare_create(kind, namespace.as_deref(), wanted, &identity, &service.context())
+/// A new object like `kept`.
+fn made(kept: &Value, uid: &str, now: &Value) -> Value {
+    let mut object = kept.clone();
+    object["metadata"]["uid"] = Value::from(uid);
+    object["metadata"]["creationTimestamp"] = now.clone();
+    object
 }
 
 /// The stored object with what it lacks of the default; nothing when it lacks nothing or is not to be touched.
@@ -121,6 +149,19 @@ mod tests {
             .find(|(of, it)| *of == resource && it["metadata"]["name"] == name)
             .unwrap()
             .1
+    }
+
+    #[test]
+    fn a_default_is_made_as_if_it_were_created() {
+        let now = "2026-05-04T03:02:01Z".parse().unwrap();
+        for dialect in [Dialect::Kube32, Dialect::Kubernetes] {
+            let context = Context { now, dialect, eviction_seconds: Some(300) };
+            for Prepared { resource, wanted, kept } in PREPARED.iter() {
+                let created = prepare(resource, wanted.clone(), "an-uid", &context);
+                let kept = kept.as_ref().unwrap();
+                assert_eq!(created.unwrap(), made(kept, "an-uid", &strategy::creation_timestamp(&context)));
+            }
+        }
     }
 
     #[test]
