@@ -186,7 +186,8 @@ fn unreachable_taints(node: &Value) -> Vec<&Value> {
     taints.iter().filter(|taint| taint["key"] == UNREACHABLE).collect()
 }
 
-/// When a node's lease was renewed, and for how long each time.
+/// When a node's lease was renewed, and for how long each time: the shortest duration that it stated until it was
+/// renewed again, since NODE-06 does not say which one counts when it changes between renewals.
 fn renewals(ground: &Ground<'_>, node: &str) -> Vec<(Interval, Duration)> {
     let key = (LEASE_NAMESPACE.to_owned(), node.to_owned());
     let mut all: Vec<(Interval, Duration)> = Vec::new();
@@ -195,13 +196,17 @@ fn renewals(ground: &Ground<'_>, node: &str) -> Vec<(Interval, Duration)> {
     for version in ground.view.versions("leases", &key).iter().filter(renewal) {
         let lease = ground.view.object(version);
         let renewed = &lease["spec"]["renewTime"];
-        if renewed.is_null() || renewed == known {
-            continue;
-        }
-        known = renewed;
         let length = lease["spec"]["leaseDurationSeconds"].as_u64().map(Duration::from_secs);
         // NODE-21: a lease that does not say how long it lasts lasts the not-ready timeout, which is N.
-        all.push((ground.view.interval(version), length.unwrap_or(ground.constants.no_execute_delay)));
+        let length = length.unwrap_or(ground.constants.no_execute_delay);
+        if renewed.is_null() {
+            continue;
+        }
+        match all.last_mut() {
+            Some((_, shortest)) if renewed == known => *shortest = length.min(*shortest),
+            _ => all.push((ground.view.interval(version), length)),
+        }
+        known = renewed;
     }
     all
 }

@@ -136,6 +136,21 @@ fn a_lease_without_a_duration_lasts_the_not_ready_timeout() {
 }
 
 #[test]
+fn a_lease_that_is_shortened_may_run_out_by_either_duration() {
+    let check = |at: u64, expected: usize| {
+        let mut story = Story::exact();
+        let lease = |seconds: u64| json!({"kind": "Lease", "metadata": {"name": "a", "namespace": "kube-node-lease"}, "spec": {"renewTime": "2026-01-01T00:00:01.000000Z", "leaseDurationSeconds": seconds}});
+        let tainted = json!({"kind": "Node", "metadata": {"name": "a"}, "spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]}});
+        story.ready(500, "a", "True").see(1_000, Verb::Added, "leases", lease(30));
+        story.see(1_500, Verb::Modified, "leases", lease(4)).see(2_000, Verb::Modified, "leases", lease(15));
+        story.see(at, Verb::Modified, "nodes", tainted);
+        assert_eq!(seen(&story).len(), expected, "{at}: {:?}", seen(&story));
+    };
+    check(4_999, 1);
+    check(5_000, 0);
+}
+
+#[test]
 fn no_binding_over_commits() {
     let node = json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"memory": "64Ki", "esp32.io/gpio": "2"}}});
     let pod = |name: &str, node: &str, phase: &str, memory: &str, pins: u32| {
