@@ -43,6 +43,7 @@ capabilities! {
     Console "console" "Consoles of boards can be read.";
     ControlPlane "control-plane" "The control plane can be stopped, killed and started.";
     Kubectl "kubectl" "kubectl can reach the control plane.";
+    Etcd "etcd" "The control plane can keep its state in an etcd of the trial's own.";
     ExclusiveCluster "exclusive-cluster" "Nothing else is on the cluster.";
     PlayedNodes "played-nodes" "Nodes can be made that the harness plays.";
     BoardIdentity "board-identity" "Requests can be made under a board's own identity.";
@@ -77,6 +78,7 @@ pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
         Action::Flash(_) => Some(Capability::Flash),
         Action::Send(_) => Some(Capability::ConsoleInput),
         Action::Kubectl(_) => Some(Capability::Kubectl),
+        Action::Etcdctl(_) => Some(Capability::Etcd),
         Action::Advance(_) => Some(Capability::VirtualTime),
         Action::Parallel(steps) => {
             steps.iter().for_each(|step| imply(&step.action, needs));

@@ -52,6 +52,9 @@ impl Verb {
             Verb::Node => "node: {name: n1, allocatable: {memory: 64Ki}, labels: {zone: north}}",
             Verb::Mark => "mark: {name: heartbeats-stopped, node: n1}",
             Verb::Kubectl => "kubectl: {args: [get, pods], stdout: lamp}",
+            Verb::Etcdctl => {
+                "etcdctl: {args: [get, \"/registry/pods/${namespace}/lamp\"], stdout: '\"nodeName\":\"${b}\"'}"
+            }
             Verb::Wait => "wait: 3s",
             Verb::Advance => "advance: 24h",
             Verb::Parallel => "parallel: [power: {board: a, do: cut}, power: {board: b, do: cut}]",

@@ -66,6 +66,8 @@ impl RigKind {
             // Relays and switches pass on what they are given.
             Capability::LinkGarbage => self == RigKind::Sim,
             Capability::Kubectl => self != RigKind::Sim,
+            // A process beside the control plane, which has to be started with its address.
+            Capability::Etcd => matches!(self, RigKind::Host | RigKind::Qemu),
             Capability::ExclusiveCluster | Capability::PlayedNodes | Capability::BoardIdentity => true,
             Capability::VirtualTime => self.virtual_time(),
             // The other rigs bring their own control plane.
@@ -117,6 +119,8 @@ pub struct Rig {
     pub constants: Constants,
     /// What it offers.
     pub capabilities: BTreeSet<Capability>,
+    /// What it would offer but for something that this machine lacks: what that is, and what a person can do about it.
+    pub absent: BTreeMap<Capability, String>,
     /// What its boards are.
     pub board: BoardProfile,
     /// The emulator's program and the arguments that select machine and processor, in place of the usual ones.
@@ -320,14 +324,25 @@ impl Rig {
             .or_else(|| self.contradicts(scenario))
     }
 
+    /// Takes away what this machine does not let it offer; `why` says what is missing and what to do about it.
+    pub fn withdraw(&mut self, capability: Capability, why: &str) {
+        if self.capabilities.remove(&capability) {
+            self.absent.insert(capability, why.to_owned());
+        }
+    }
+
     /// Which boards or capabilities are missing, if any.
     pub fn lacks(&self, boards: usize, needs: &BTreeSet<Capability>) -> Option<String> {
         if boards > self.boards {
             return Some(format!("it needs {boards} boards, and the rig {} has {}", self.name, self.boards));
         }
-        let missing: Vec<&str> =
-            needs.difference(&self.capabilities).map(|capability| capability.name()).collect();
-        (!missing.is_empty()).then(|| format!("the rig {} lacks {}", self.name, missing.join(", ")))
+        let missing = || needs.difference(&self.capabilities);
+        let names: Vec<&str> = missing().map(|capability| capability.name()).collect();
+        let why: String = missing()
+            .filter_map(|capability| self.absent.get(capability))
+            .map(|why| format!(": {why}"))
+            .collect();
+        (!names.is_empty()).then(|| format!("the rig {} lacks {}{why}", self.name, names.join(", ")))
     }
 }
 
@@ -396,6 +411,7 @@ fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Rig> {
         boards: boards? as usize,
         constants: Constants::default().overridden(&stated),
         capabilities: capabilities.unwrap_or_else(|| kind.capabilities()),
+        absent: BTreeMap::new(),
         board: board?,
         emulator,
         equipment,

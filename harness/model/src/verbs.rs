@@ -3,9 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{
-    self, api, control_plane, flash, kubectl, link, mark, played, power, scheduler, send, time,
-};
+use crate::act::{self, api, control_plane, flash, link, mark, played, power, scheduler, send, time, tool};
 use crate::expect::{self, capture, read};
 use crate::fragment;
 use crate::shape::{Field, FieldType, Shape, refused_beside};
@@ -109,7 +107,8 @@ verbs! {
         Send(act::Send) "send" Act FieldType::Shape(&send::SEND), send::send;
         Node(act::PlayedNode) "node" Act FieldType::Shape(&played::NODE), played::node;
         Mark(act::Mark) "mark" Act FieldType::Shape(&mark::MARK), mark::mark;
-        Kubectl(act::Kubectl) "kubectl" Act FieldType::Shape(&kubectl::KUBECTL), kubectl::kubectl;
+        Kubectl(act::ToolRun) "kubectl" Act FieldType::Shape(&tool::KUBECTL), tool::kubectl;
+        Etcdctl(act::ToolRun) "etcdctl" Act FieldType::Shape(&tool::ETCDCTL), tool::etcdctl;
         Wait(act::Wait) "wait" Act FieldType::Instant, time::wait;
         Advance(act::Advance) "advance" Act FieldType::Duration, time::advance;
         Parallel(Vec<Step>) "parallel" Act FieldType::Steps, crate::step::parallel;

@@ -5,7 +5,7 @@ use rigor_model::report::RigReport;
 use rigor_model::rig::BoardProfile;
 use rigor_model::{Mistakes, Rig, RigKind};
 use rigor_rigs::external::Cluster;
-use rigor_rigs::{Bench, BoardSpec, Infra, World, processes};
+use rigor_rigs::{Bench, BoardSpec, Infra, World, etcd, processes};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -57,13 +57,14 @@ pub fn find_rig(name: &str, rigs: &Path) -> Result<Rig, RigError> {
 }
 
 /// The rig with everything that its file leaves to be asked for: constants and capabilities of a cluster that is
-/// there already. Reads and dry runs only.
+/// there already, and what is not installed here. Reads and dry runs only.
 ///
 /// # Errors
 /// The cluster cannot be asked, or is not what the file says.
 pub fn asked(rig: Rig) -> Result<Rig, Infra> {
     match rig.kind {
-        RigKind::Sim | RigKind::Host | RigKind::Qemu => Ok(rig),
+        RigKind::Sim => Ok(rig),
+        RigKind::Host | RigKind::Qemu => Ok(etcd::as_installed(rig)),
         RigKind::External => Ok(Cluster::connect(&rig)?.rig().clone()),
     }
 }
@@ -109,7 +110,10 @@ impl Ground {
     pub fn prepare(rig: Rig) -> Result<Self, Infra> {
         let kind = match rig.kind {
             RigKind::Sim => simulated()?,
-            RigKind::Host | RigKind::Qemu => Kind::Bench(Box::new(Bench::find(&rig)?)),
+            RigKind::Host | RigKind::Qemu => {
+                let bench = Bench::find(&rig)?;
+                return Ok(Self { rig: etcd::as_installed(rig), kind: Kind::Bench(Box::new(bench)) });
+            }
             RigKind::External => {
                 let cluster = Cluster::connect(&rig)?;
                 return Ok(Self { rig: cluster.rig().clone(), kind: Kind::Cluster(cluster) });
@@ -178,7 +182,7 @@ impl Ground {
     /// # Errors
     /// The world does not come up, or the rig cannot inject faults and is to.
     pub fn open(&self, asked: &Asked<'_>) -> Result<Box<dyn World>, Infra> {
-        let Asked { constants, boards, psram, flags, seed, faults, without } = *asked;
+        let Asked { constants, boards, psram, flags, etcd, seed, faults, without } = *asked;
         refuse_own(flags)?;
         let boards: Vec<BoardSpec> = boards
             .iter()
@@ -196,7 +200,7 @@ impl Ground {
                 "run with a rig of kind sim, or without faults",
             )),
             Kind::Bench(bench) => {
-                let bench = Bench { flags: flags.to_vec(), ..(**bench).clone() };
+                let bench = Bench { flags: flags.to_vec(), etcd, ..(**bench).clone() };
                 processes::open(&bench, constants, &boards, seed)
             }
             Kind::Cluster(_) if !flags.is_empty() => Err(Infra::lasting(
@@ -226,11 +230,18 @@ pub fn refuse_own(flags: &[String]) -> Result<(), Infra> {
 }
 
 /// The control plane's flags that a rig states itself, and what a scenario does instead.
-const OWN_FLAGS: [(&str, &str); 10] = [
+const OWN_FLAGS: [(&str, &str); 11] = [
     ("--listen", "leave it out: each trial has an address of its own"),
     ("--plain-http", "leave it out: trials speak HTTP"),
     ("--data-dir", "leave it out: each trial has a folder of its own"),
-    ("--store", "leave it out: the store outlives a restart on every rig"),
+    (
+        "--store",
+        "leave it out: the store outlives a restart on every rig; for one in etcd write rig: {needs: [etcd]}",
+    ),
+    (
+        "--etcd-servers",
+        "leave it out, and write rig: {needs: [etcd]}: then each trial has an etcd of its own",
+    ),
     ("--token-auth-file", "leave it out, and say with `user` who asks"),
     ("--admin-kubeconfig", "leave it out: `kubectl` has it"),
     ("--node-monitor-period", "write constants: {checkPeriod: …}"),

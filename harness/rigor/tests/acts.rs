@@ -45,6 +45,24 @@ fn a_control_plane_that_is_a_process_takes_a_scenarios_flags() {
 }
 
 #[test]
+fn a_control_plane_that_is_a_process_keeps_its_state_in_etcd() {
+    let evidence = tempfile::tempdir().unwrap();
+    let trials = tried(&folder().join("etcd.yaml"), rig("host"), evidence.path());
+    let [trial] = trials.as_slice() else { panic!("one trial") };
+    if let Some(lack) = trial.came.strip_prefix("skipped: the rig host lacks etcd: ") {
+        assert!(lack.ends_with("not on PATH (Debian: apt-get install etcd-server etcd-client)"), "{lack}");
+        println!("skipped: {lack}");
+        return;
+    }
+    assert_eq!(trial.came, "pass");
+    let log = fs::read_to_string(evidence.path().join("etcd/etcd.log")).unwrap();
+    assert!(log.contains("ready to serve client requests") && !log.contains("-- ended"), "{log}");
+    let history = fs::read_to_string(evidence.path().join("etcd/events.jsonl")).unwrap();
+    let ran = history.lines().filter(|line| line.contains(r#""kind":"Etcdctl""#));
+    assert!(ran.clone().count() >= 5 && ran.clone().all(|line| line.contains(r#""argv":["#)), "{history}");
+}
+
+#[test]
 fn fragments_of_the_acts_are_right_by_themselves() {
     let folder = folder().join("fragments");
     let mut count = 0;

@@ -37,6 +37,8 @@ pub struct Bench {
     pub scheduler: SchedulerBench,
     /// Flags of the control plane besides the rig's own.
     pub flags: Vec<String>,
+    /// Whether the control plane keeps its state in an etcd that is started with it.
+    pub etcd: bool,
 }
 
 impl Bench {
@@ -61,6 +63,7 @@ impl Bench {
             boards,
             scheduler: SchedulerBench::find(rig.equipment.scheduler.as_ref()),
             flags: Vec::new(),
+            etcd: false,
         })
     }
 
@@ -129,6 +132,7 @@ mod tests {
             boards: Boards::Host { kubelet: PathBuf::new() },
             scheduler: SchedulerBench::find(None),
             flags: Vec::new(),
+            etcd: false,
         };
         let check =
             |bench: &Bench, flag: &str| bench.check_flags(&[flag.to_owned()]).map_err(|error| error.what);

@@ -22,6 +22,9 @@ use std::time::Duration;
 /// The line that says the server is ready begins so.
 const READY: &str = "control-plane: serving on ";
 
+/// The flag that says whether it is elected among several.
+const ELECTED: &str = "--leader-elect";
+
 /// Longest time from start to that line.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
@@ -77,12 +80,13 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts it and waits until it serves.
+    /// Starts it and waits until it serves. Its state is in the etcd at that endpoint, or in its own folder.
     pub(crate) fn start(
         bench: &Bench,
         place: &Place,
         tokens: &Tokens,
         constants: &Constants,
+        etcd: Option<&str>,
         ledger: Arc<Ledger>,
     ) -> Result<Self, Infra> {
         let listen_port = bench.port;
@@ -95,6 +99,7 @@ impl ControlPlane {
         let token_file = place.write("tokens.csv", &tokens.file())?;
         let kubeconfig = place.file("admin.kubeconfig");
         let mut arguments = flags(&port, place, &token_file, &kubeconfig, constants);
+        arguments.extend(store(etcd, &bench.flags));
         arguments.extend(bench.flags.iter().cloned());
         let log = Arc::new(Log::of_server("control-plane", READY, ledger.clone()));
         let binary = bench.control_plane.clone();
@@ -213,7 +218,6 @@ fn flags(
     let valued = [
         ("--listen", port.address().to_string()),
         ("--data-dir", path(&place.file("data"))),
-        ("--store", "redb".to_owned()),
         ("--token-auth-file", path(token_file)),
         ("--admin-kubeconfig", path(kubeconfig)),
         ("--node-monitor-period", duration::format(constants.check_period)),
@@ -227,6 +231,17 @@ fn flags(
         flags.push(value);
     }
     flags
+}
+
+/// Where it keeps its state. In etcd it is by itself, so it is not elected unless the scenario's flags say so: after a kill it
+/// would first wait for its own old lease.
+fn store(etcd: Option<&str>, flags: &[String]) -> Vec<String> {
+    let Some(endpoint) = etcd else { return vec!["--store=redb".to_owned()] };
+    let mut store = vec!["--store=etcd".to_owned(), format!("--etcd-servers={endpoint}")];
+    if !flags.iter().any(|flag| flag.split('=').next() == Some(ELECTED)) {
+        store.push(format!("{ELECTED}=false"));
+    }
+    store
 }
 
 /// A control plane that does not start with a scenario's flags will not with another attempt.
@@ -281,6 +296,21 @@ mod tests {
         let flags = flags
             .replace(&port.address().to_string(), "ADDRESS")
             .replace(&*place.file("").to_string_lossy(), "PLACE/");
-        insta::assert_snapshot!(flags, @"--plain-http --listen ADDRESS --data-dir PLACE/data --store redb --token-auth-file T --admin-kubeconfig K --node-monitor-period 500ms --not-ready-timeout 15s --eviction-timeout 5m --reconcile-interval 1s");
+        insta::assert_snapshot!(flags, @"--plain-http --listen ADDRESS --data-dir PLACE/data --token-auth-file T --admin-kubeconfig K --node-monitor-period 500ms --not-ready-timeout 15s --eviction-timeout 5m --reconcile-interval 1s");
+    }
+
+    #[test]
+    fn its_state_is_in_its_folder_or_in_the_trials_etcd() {
+        let check = |etcd, flags: &[&str]| {
+            let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            store(etcd, &flags).join(" ")
+        };
+        assert_eq!(check(None, &[]), "--store=redb");
+        let etcd = Some("http://127.0.0.1:1");
+        let there = "--store=etcd --etcd-servers=http://127.0.0.1:1";
+        assert_eq!(check(etcd, &["--event-ttl=1h"]), format!("{there} --leader-elect=false"));
+        assert_eq!(check(etcd, &["--leader-elect=true"]), there);
+        assert_eq!(check(etcd, &["--leader-elect"]), there);
+        assert_eq!(check(etcd, &["--leader-elect-retry-period=1s"]), format!("{there} --leader-elect=false"));
     }
 }

@@ -8,11 +8,11 @@ pub mod binaries;
 mod board;
 pub mod clock;
 mod control_plane;
+pub mod etcd;
 pub mod external;
 mod heartbeat;
 mod host;
 mod http;
-mod kubectl;
 pub mod kubelet_config;
 mod ledger;
 mod log;
@@ -30,10 +30,11 @@ pub mod scheduler;
 pub mod signals;
 mod spawn;
 pub mod streams;
+mod tool;
 pub mod world;
 
 pub use bench::Bench;
 pub use world::{
-    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
-    SchedulerAct, World,
+    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, LinkChange, PowerAct, SchedulerAct,
+    ToolOutcome, World,
 };

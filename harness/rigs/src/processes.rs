@@ -6,9 +6,9 @@
 use crate::bench::{Bench, Boards};
 use crate::board::{Board, Cable, Machine};
 use crate::control_plane::{ControlPlane, Tokens};
+use crate::etcd::Etcd;
 use crate::host::HostMachine;
 use crate::http;
-use crate::kubectl;
 use crate::kubelet_config::{MachineName, kubelet_config};
 use crate::network::{Network, Seat};
 use crate::place::Place;
@@ -18,13 +18,15 @@ use crate::recording::{Opening, Recording};
 use crate::relay::Relay;
 use crate::scheduler::Schedulers;
 use crate::streams;
+use crate::tool;
 use crate::world::{
-    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
-    SchedulerAct, World,
+    ApiAnswer, ApiRequest, BoardSpec, ControlPlaneAct, Identity, Infra, LinkChange, PowerAct, SchedulerAct,
+    ToolOutcome, World,
 };
 use futures_util::future::join_all;
 use reqwest::Client;
 use rigor_model::Constants;
+use rigor_model::act::Tool;
 use rigor_model::kinds::ObjectKind;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::Value;
@@ -38,7 +40,7 @@ use tokio::runtime::Runtime;
 const SYNC_LIMIT: Duration = Duration::from_secs(20);
 
 /// A trial on a rig of processes. Fields are dropped in this order: boards before the network they sit on and the
-/// control plane they talk to, the runtime after all that uses it, the directory last.
+/// control plane they talk to, that before its etcd, the runtime after all that uses it, the directory last.
 struct Processes {
     boards: Vec<Board>,
     /// Where the boards are emulators.
@@ -46,6 +48,8 @@ struct Processes {
     schedulers: Schedulers,
     recording: Recording,
     control_plane: ControlPlane,
+    /// Where the control plane keeps its state, if that is an etcd.
+    etcd: Option<Etcd>,
     tokens: Tokens,
     client: Client,
     /// How many requests were sent.
@@ -78,7 +82,10 @@ pub fn open(
     let client = http::client(http::plain()?, |builder| builder.pool_max_idle_per_host(0))?;
     let watching = http::client(http::plain()?, |builder| builder)?;
     let tokens = Tokens::draw(specs)?;
-    let control_plane = ControlPlane::start(bench, &place, &tokens, constants, ledger.clone())?;
+    let etcd = bench.etcd.then(|| Etcd::start(&place, ledger.clone())).transpose()?;
+    let endpoint = etcd.as_ref().map(Etcd::endpoint);
+    let control_plane =
+        ControlPlane::start(bench, &place, &tokens, constants, endpoint.as_deref(), ledger.clone())?;
     ledger.note(Fact::ControlPlaneReady {});
     let base = format!("http://{}", control_plane.address());
     let kubeconfig = ControlPlane::scheduler_kubeconfig(&place);
@@ -101,6 +108,7 @@ pub fn open(
         schedulers,
         recording,
         control_plane,
+        etcd,
         tokens,
         client,
         sent: 0,
@@ -303,18 +311,29 @@ impl World for Processes {
         self.boards.iter().map(|board| board.name().to_owned()).collect()
     }
 
-    fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra> {
-        let command =
-            kubectl::command(self.control_plane.kubeconfig(), &self.place.file("kubectl-cache"), argv)?;
+    fn run(&mut self, tool: Tool, argv: &[String], stdin: Option<&str>) -> Result<ToolOutcome, Infra> {
+        let command = match (tool, &self.etcd) {
+            (Tool::Kubectl, _) => {
+                tool::kubectl(self.control_plane.kubeconfig(), &self.place.file("kubectl-cache"), argv)?
+            }
+            (Tool::Etcdctl, Some(etcd)) => tool::etcdctl(&etcd.endpoint(), argv)?,
+            (Tool::Etcdctl, None) => {
+                return Err(Infra::lasting(
+                    "this trial's control plane keeps its state in its own folder: there is no etcd",
+                    "let the scenario need one: rig: {needs: [etcd]}",
+                ));
+            }
+        };
         let begun = self.recording.now();
-        let outcome = kubectl::run(command, stdin)?;
-        self.recording.kubectl(begun, argv, &outcome);
+        let outcome = tool::run(tool, command, stdin)?;
+        self.recording.ran(tool, begun, argv, &outcome);
         Ok(outcome)
     }
 
     fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra> {
         self.recording.take_in();
         let mut files = vec![("control-plane.log".to_owned(), self.control_plane.log().into_bytes())];
+        files.extend(self.etcd.as_ref().map(|etcd| ("etcd.log".to_owned(), etcd.log().into_bytes())));
         for (name, log) in self.schedulers.logs() {
             files.push((format!("scheduler-{name}.log"), log.into_bytes()));
         }
@@ -340,6 +359,9 @@ impl World for Processes {
             let _ = board.off();
         }
         self.control_plane.kill();
+        if let Some(etcd) = &self.etcd {
+            etcd.kill();
+        }
     }
 }
 

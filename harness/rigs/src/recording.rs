@@ -6,8 +6,9 @@ use crate::heartbeat::Heartbeat;
 use crate::ledger::{Ledger, Noted};
 use crate::recorder::{Recorder, Source};
 use crate::streams::Feed;
-use crate::world::{Infra, KubectlOutcome};
-use rigor_trace::{Fact, History, Micros};
+use crate::world::{Infra, ToolOutcome};
+use rigor_model::act::Tool;
+use rigor_trace::{Fact, History, Micros, Ran};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -125,14 +126,18 @@ impl Recording {
         }
     }
 
-    /// Appends a run of kubectl.
-    pub(crate) fn kubectl(&mut self, begun: Micros, argv: &[String], outcome: &KubectlOutcome) {
-        self.ledger.note(Fact::Kubectl {
+    /// Appends a run of a program.
+    pub(crate) fn ran(&mut self, tool: Tool, begun: Micros, argv: &[String], outcome: &ToolOutcome) {
+        let ran = Ran {
             begun,
             argv: argv.to_vec(),
             status: outcome.code,
             stdout: outcome.stdout.clone(),
             stderr: outcome.stderr.clone(),
+        };
+        self.ledger.note(match tool {
+            Tool::Kubectl => Fact::Kubectl(ran),
+            Tool::Etcdctl => Fact::Etcdctl(ran),
         });
         self.take_in();
     }

@@ -3,6 +3,7 @@
 //! The trait is synchronous; a rig of real processes hides its runtime behind it, the simulated rig moves virtual
 //! time. A world never judges: it acts, and everything that happens becomes a fact of the history.
 
+use rigor_model::act::Tool;
 use rigor_model::faults::Tally;
 use rigor_model::kinds::ObjectKind;
 use rigor_model::rig::BoardProfile;
@@ -114,14 +115,15 @@ pub trait World {
     /// Names of the boards, sorted.
     fn boards(&self) -> Vec<String>;
 
-    /// Runs kubectl against the control plane as the administrator (capability `kubectl`).
+    /// Runs a program to its end and records it: kubectl against the control plane as the administrator (capability
+    /// `kubectl`), or etcdctl against the etcd in which that keeps its state (capability `etcd`).
     ///
     /// # Errors
-    /// The rig has no kubectl, or it could not be started.
-    fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra>;
+    /// The rig has no such program, or it could not be started.
+    fn run(&mut self, tool: Tool, argv: &[String], stdin: Option<&str>) -> Result<ToolOutcome, Infra>;
 
-    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`, `scheduler-<name>.log`,
-    /// `board-<board>.log` (what a board's process wrote besides its console) and, of emulators, `network.pcap` and
+    /// Writes what the history does not hold into `dir`, which exists: `control-plane.log`, `etcd.log` where there is one,
+    /// `scheduler-<name>.log`, `board-<board>.log` (what a board's process wrote besides its console) and, of emulators, `network.pcap` and
     /// `network.log`. Objects and consoles are written from the history.
     ///
     /// # Errors
@@ -222,9 +224,9 @@ pub struct ApiAnswer {
     pub error: Option<String>,
 }
 
-/// What a run of kubectl gave.
+/// What a run of a program gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KubectlOutcome {
+pub struct ToolOutcome {
     /// Exit code; -1 when a signal ended it.
     pub code: i32,
     /// Standard output.

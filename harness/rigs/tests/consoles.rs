@@ -54,6 +54,7 @@ fn open(rig: &Rig, folder: &Path) -> Box<dyn World> {
         boards: rigor_rigs::bench::Boards::Qemu(rigor_rigs::qemu::Emulator::find(rig, Ok(own)).unwrap()),
         scheduler: rigor_rigs::scheduler::SchedulerBench::find(None),
         flags: Vec::new(),
+        etcd: false,
     };
     processes::open(&bench, &Constants::default(), &[BoardSpec::named("a")], 1)
         .unwrap_or_else(|infra| panic!("{}", infra.whole()))

@@ -10,13 +10,15 @@ use std::path::Path;
 use axum::body::Body;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request};
+use rigor_model::Capability;
+use rigor_model::act::Tool;
 use rigor_model::faults::Tally;
 use rigor_model::kinds::ObjectKind;
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::scheduler::{no_scheduler, scheduler_runs};
 use rigor_rigs::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, KubectlOutcome, LinkChange, PowerAct,
-    SchedulerAct, World,
+    ApiAnswer, ApiRequest, ControlPlaneAct, Identity, Infra, LinkChange, PowerAct, SchedulerAct, ToolOutcome,
+    World,
 };
 use rigor_trace::history::{Fact, History, Micros};
 
@@ -366,10 +368,14 @@ impl World for Simulated {
         self.simulation.seats.iter().map(|seat| seat.board.name().to_owned()).collect()
     }
 
-    fn kubectl(&mut self, argv: &[String], _: Option<&str>) -> Result<KubectlOutcome, Infra> {
+    fn run(&mut self, tool: Tool, argv: &[String], _: Option<&str>) -> Result<ToolOutcome, Infra> {
+        let (name, need) = match tool {
+            Tool::Kubectl => ("kubectl", Capability::Kubectl),
+            Tool::Etcdctl => ("etcdctl", Capability::Etcd),
+        };
         Err(Infra::lasting(
-            format!("kubectl {} cannot run on the simulated rig, which has no sockets", argv.join(" ")),
-            "run the scenario on a rig of kind host or qemu (needs: [kubectl])",
+            format!("{name} {} cannot run on the simulated rig, which has no sockets", argv.join(" ")),
+            format!("run the scenario on a rig of kind host or qemu (needs: [{}])", need.name()),
         ))
     }
 

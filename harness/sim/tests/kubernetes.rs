@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rigor_model::act::Tool;
 use rigor_model::{Constants, Faults};
 use rigor_rigs::{ApiRequest, BoardSpec, ControlPlaneAct, LinkChange, PowerAct, World};
 use rigor_trace::history::{Fact, Micros, Record, Verb};
@@ -321,7 +322,7 @@ fn evidence_and_bad_names() {
         log.contains("observer GET /api/v1/nodes 200") && log.contains("a POST /api/v1/nodes 201"),
         "{log}"
     );
-    assert!(trial.world.kubectl(&["get".to_owned()], None).unwrap_err().remedy.is_some());
+    assert!(trial.world.run(Tool::Kubectl, &["get".to_owned()], None).unwrap_err().remedy.is_some());
     let spec = BoardSpec::named("A Board");
     let Err(infra) = rigor_sim::open(&constants(), &[spec], 1, &Faults::None) else {
         panic!("the name was accepted")

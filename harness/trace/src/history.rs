@@ -84,6 +84,28 @@ pub struct Record {
     pub fact: Fact,
 }
 
+/// A run of a program, to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// When it was started.
+    pub begun: Micros,
+    /// Arguments after the program's name.
+    pub argv: Vec<String>,
+    /// Exit code; -1 when a signal ended it.
+    pub status: i32,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Whether it was one of etcdctl that certainly only looked: `get` comes first. Of others that is not known.
+    pub(crate) fn gets(&self) -> bool {
+        self.argv.first().is_some_and(|word| word == "get")
+    }
+}
+
 /// How an object version came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -219,18 +241,9 @@ pub enum Fact {
         error: Option<String>,
     },
     /// A kubectl command was run to its end.
-    Kubectl {
-        /// When it was started.
-        begun: Micros,
-        /// Arguments after `kubectl`.
-        argv: Vec<String>,
-        /// Exit code; -1 when a signal ended it.
-        status: i32,
-        /// What it wrote to standard output.
-        stdout: String,
-        /// What it wrote to standard error.
-        stderr: String,
-    },
+    Kubectl(Ran),
+    /// An etcdctl command was run to its end.
+    Etcdctl(Ran),
     /// A line on a board's console.
     Console {
         /// The board.

@@ -125,7 +125,7 @@ pub(crate) struct Index {
     pub steps: BTreeMap<usize, StepMarks>,
     pub requests: Vec<usize>,
     pub console: BTreeMap<String, Vec<usize>>,
-    /// Power, link and control plane acts, and kubectl runs.
+    /// Power, link and control plane acts, and runs of programs.
     pub acts: Vec<usize>,
     pub serving: Vec<usize>,
     pub marks: Vec<usize>,
@@ -190,7 +190,8 @@ impl Index {
                 }
             }
             Fact::Console { board, .. } => self.console.entry(board.clone()).or_default().push(record),
-            Fact::Kubectl { .. }
+            Fact::Kubectl(_)
+            | Fact::Etcdctl(_)
             | Fact::Power { .. }
             | Fact::Link { .. }
             | Fact::ControlPlane { .. }

@@ -16,7 +16,7 @@ pub mod view;
 
 pub use history::{
     Constants, ControlPlaneAct, Fact, History, LinkAct, LinkChange, Micros, Phase, PowerAct, ProcessEvent,
-    Record, Verb,
+    Ran, Record, Verb,
 };
 pub use index::{Blind, ObjectKey, Version};
 pub use interval::Interval;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::faults::Injected;
 use crate::history::{
-    ControlPlaneAct, Fact, Fault, FaultKind, FaultLevel, History, Micros, Phase, Record, VIRTUAL_EPOCH,
+    ControlPlaneAct, Fact, Fault, FaultKind, FaultLevel, History, Micros, Phase, Ran, Record, VIRTUAL_EPOCH,
 };
 use crate::index::{Blind, ObjectKey, StepMarks, Stream, Version};
 use crate::interval::Interval;
@@ -148,7 +148,8 @@ impl<'a> View<'a> {
         | Fact::ControlPlane { begun: since, .. }
         | Fact::Scheduler { begun: since, .. }
         | Fact::Flash { begun: since, .. }
-        | Fact::Kubectl { begun: since, .. } = &record.fact
+        | Fact::Kubectl(Ran { begun: since, .. })
+        | Fact::Etcdctl(Ran { begun: since, .. }) = &record.fact
         {
             *since
         } else if matches!(record.fact, Fact::Console { .. }) && !self.exact() {
@@ -231,7 +232,7 @@ impl<'a> View<'a> {
         self.console_numbers(board).iter().map(move |record| &records[*record])
     }
 
-    /// Acts on the rig and kubectl runs that are seen, oldest first.
+    /// Acts on the rig and runs of programs that are seen, oldest first.
     pub fn acts(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
         let records = self.history.records();
         self.seen(&self.history.index().acts).iter().map(move |record| &records[*record])
@@ -277,7 +278,7 @@ impl<'a> View<'a> {
     }
 
     /// The times in which acts kept the control plane from running: from the end of a stop or kill to the begin of the next start,
-    /// in order. One in which it served all the same, or which is not over, is left out.
+    /// in order. One in which it served all the same, in which etcdctl wrote into its store, or which is not over, is left out.
     pub(crate) fn away(&self) -> Vec<(Micros, Micros)> {
         let (records, index) = (self.history.records(), self.history.index());
         let (acts, serving) = (self.seen(&index.acts), self.seen(&index.serving));
@@ -294,6 +295,7 @@ impl<'a> View<'a> {
                     away.extend(since.take().filter(|since| since < begun).map(|since| (since, *begun)));
                 }
                 Fact::ControlPlaneReady {} => since = None,
+                Fact::Etcdctl(ran) if !ran.gets() => since = None,
                 _ => {}
             }
         }
@@ -332,6 +334,9 @@ impl<'a> View<'a> {
             } = &record.fact
             {
                 down_since = down_since.or(Some(record.at));
+            } else if matches!(&record.fact, Fact::Etcdctl(ran) if !ran.gets()) {
+                // It wrote in its stead.
+                down_since = None;
             } else if matches!(record.fact, Fact::ControlPlaneReady {})
                 && let Some(since) = down_since.take()
             {

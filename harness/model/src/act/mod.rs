@@ -35,7 +35,6 @@ use words;
 pub(crate) mod api;
 pub(crate) mod control_plane;
 pub(crate) mod flash;
-pub(crate) mod kubectl;
 pub(crate) mod link;
 mod manifest;
 pub(crate) mod mark;
@@ -46,6 +45,7 @@ mod requests;
 pub(crate) mod scheduler;
 pub(crate) mod send;
 pub(crate) mod time;
+pub(crate) mod tool;
 
 use crate::shape::{Field, FieldType};
 use crate::step::Context;
@@ -53,7 +53,6 @@ use crate::yaml::{Kind, Node};
 
 pub use control_plane::ControlPlaneAct;
 pub use flash::Flash;
-pub use kubectl::Kubectl;
 pub use link::{Garbage, Link, LinkAct, LinkChange};
 pub use mark::Mark;
 pub use played::{NodeState, PlayedNode, Renew, Report};
@@ -65,6 +64,7 @@ pub use requests::{
 pub use scheduler::{Scheduler, SchedulerAct};
 pub use send::{LONGEST_LINE, Send};
 pub use time::{Advance, Wait};
+pub use tool::{Tool, ToolRun};
 
 /// The key of acts on one board.
 const BOARD: Field = Field::required("board", FieldType::Text, "The board: a, b, c ….").such_as("a");

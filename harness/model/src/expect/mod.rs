@@ -353,6 +353,7 @@ impl Action {
             | Action::Node(_)
             | Action::Mark(_)
             | Action::Kubectl(_)
+            | Action::Etcdctl(_)
             | Action::Wait(_)
             | Action::Advance(_)
             | Action::Parallel(_) => None,

@@ -32,6 +32,7 @@ impl Shows {
             | Verb::Send
             | Verb::Mark
             | Verb::Kubectl
+            | Verb::Etcdctl
             | Verb::Wait
             | Verb::Advance => Shows::Instant,
             Verb::Expect

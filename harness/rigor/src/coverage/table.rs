@@ -142,6 +142,7 @@ fn utmost(kind: RigKind) -> Rig {
         boards: 26,
         constants: Constants::default(),
         capabilities: kind.possible(),
+        absent: BTreeMap::new(),
         board: BoardProfile::default(),
         emulator: Vec::new(),
         equipment: rigor_model::equipment::Equipment::default(),

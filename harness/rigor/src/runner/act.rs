@@ -5,7 +5,7 @@ use super::fill::{Fill, Values};
 use super::played::PlayedNodes;
 use super::requests::{self, Place};
 use jiff::Timestamp;
-use rigor_model::act::{Apply, Kubectl, Mark, PlayedNode};
+use rigor_model::act::{Apply, Mark, PlayedNode, Tool, ToolRun};
 use rigor_model::template::MissingName;
 use rigor_model::{Action, Constants, Step};
 use rigor_rigs::{ApiAnswer, ApiRequest, Infra, World};
@@ -111,7 +111,12 @@ impl<'a> Stage<'a> {
                 Ok(())
             }
             Action::Mark(act) => self.mark(&act.filled(values).map_err(|error| missing(&error))?),
-            Action::Kubectl(act) => self.kubectl(&act.filled(values).map_err(|error| missing(&error))?),
+            Action::Kubectl(act) => {
+                self.run(Tool::Kubectl, &act.filled(values).map_err(|error| missing(&error))?)
+            }
+            Action::Etcdctl(act) => {
+                self.run(Tool::Etcdctl, &act.filled(values).map_err(|error| missing(&error))?)
+            }
             Action::Parallel(steps) => self.parallel(steps, values, moments),
             Action::Create(_)
             | Action::Replace(_)
@@ -168,6 +173,7 @@ impl<'a> Stage<'a> {
             | Action::Node(_)
             | Action::Mark(_)
             | Action::Kubectl(_)
+            | Action::Etcdctl(_)
             | Action::Wait(_)
             | Action::Advance(_)
             | Action::Parallel(_)
@@ -225,12 +231,12 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn kubectl(&mut self, act: &Kubectl) -> Result<(), Infra> {
+    fn run(&mut self, tool: Tool, act: &ToolRun) -> Result<(), Infra> {
         let stdin = act.stdin.as_ref().map(|stdin| match stdin {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         });
-        self.world.kubectl(&act.args, stdin.as_deref()).map(drop)
+        self.world.run(tool, &act.args, stdin.as_deref()).map(drop)
     }
 
     /// Single requests begin together; other acts follow in the order they are written.

@@ -2,8 +2,8 @@
 //! only while a trial runs; everything else was filled in when the file was read.
 
 use rigor_model::act::{
-    Api, Apply, Bind, Cordon, Create, Delete, Kubectl, Mark, Patch, PlayedNode, Replace, RequestAct, Scale,
-    Send, Target, User,
+    Api, Apply, Bind, Cordon, Create, Delete, Mark, Patch, PlayedNode, Replace, RequestAct, Scale, Send,
+    Target, ToolRun, User,
 };
 use rigor_model::template::{MissingName, fill, fill_text};
 use serde_json::{Map, Value};
@@ -167,7 +167,7 @@ impl Fill for Send {
     }
 }
 
-impl Fill for Kubectl {
+impl Fill for ToolRun {
     fn filled(&self, values: &Values) -> Filled<Self> {
         Ok(Self {
             args: list(&self.args, values)?,
@@ -215,7 +215,7 @@ mod tests {
         );
         let target = Target { kind: ObjectKind::named("Pod").unwrap(), name: "${uid}".to_owned() };
         assert_eq!(target.filled(&values()).unwrap().name, "u-1");
-        let kubectl = Kubectl {
+        let kubectl = ToolRun {
             args: vec!["get".to_owned(), "${a}".to_owned()],
             stdin: Some(json!("${count}")),
             exit_code: 0,

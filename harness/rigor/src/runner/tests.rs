@@ -1,12 +1,13 @@
 //! The runner over a made-up world: no processes, no sockets, time that moves when it is waited for.
 
 use super::*;
+use rigor_model::act::Tool;
 use rigor_model::catalogue::Catalogue;
 use rigor_model::kinds::ObjectKind;
 use rigor_model::{FaultLevel, Faults, Outcome, Rig, Scenario};
 use rigor_rigs::processes::request_fact;
 use rigor_rigs::world::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, SchedulerAct, World,
+    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, LinkChange, PowerAct, SchedulerAct, ToolOutcome, World,
 };
 use rigor_trace::{Fact, History, Micros, Phase, Verb};
 use serde_json::json;
@@ -141,8 +142,8 @@ impl World for Fake {
     fn boards(&self) -> Vec<String> {
         vec!["a".to_owned()]
     }
-    fn kubectl(&mut self, argv: &[String], _: Option<&str>) -> Result<KubectlOutcome, Infra> {
-        Err(Infra::lasting(format!("no kubectl for {argv:?}"), "none"))
+    fn run(&mut self, tool: Tool, argv: &[String], _: Option<&str>) -> Result<ToolOutcome, Infra> {
+        Err(Infra::lasting(format!("no {} for {argv:?}", tool.name()), "none"))
     }
     fn save_evidence(&mut self, dir: &Path) -> Result<(), Infra> {
         self.script.note("evidence");

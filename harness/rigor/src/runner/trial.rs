@@ -11,7 +11,9 @@ use crate::report::{TrialReport, save_evidence};
 use jiff::Timestamp;
 use rigor_model::act::{PlayedNode, Report};
 use rigor_model::expr::Instant;
-use rigor_model::{Action, Class, Constants, FaultName, Faults, Outcome, Rig, Scenario, Section, Step};
+use rigor_model::{
+    Action, Capability, Class, Constants, FaultName, Faults, Outcome, Rig, Scenario, Section, Step,
+};
 use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
@@ -41,6 +43,8 @@ pub struct Asked<'a> {
     pub psram: &'a BTreeMap<String, u32>,
     /// Flags of the control plane besides the rig's own.
     pub flags: &'a [String],
+    /// Whether the control plane is to keep its state in an etcd.
+    pub etcd: bool,
     /// The seed of everything drawn.
     pub seed: u64,
     /// The faults to inject.
@@ -123,6 +127,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
         boards: &scenario.boards,
         psram: &scenario.psram,
         flags: &scenario.flags,
+        etcd: scenario.needs.contains(&Capability::Etcd),
         seed: trial.seed,
         faults: &trial.faults,
         without: &without,

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use rigor_model::act::{ControlPlaneAct, LinkAct, PowerAct, SchedulerAct};
     use rigor_model::{Constants, Fault, FaultKind, FaultLevel};
-    use rigor_trace::ProcessEvent;
+    use rigor_trace::{ProcessEvent, Ran};
     use serde_json::json;
 
     const PLAIN: Layout = Layout { style: Style { colour: false }, width: None };
@@ -207,13 +207,20 @@ mod tests {
             Fact::Process { who: text("board:b"), event: ProcessEvent::Exited, status: -1 },
             Fact::Stall { length: Micros(250_000) },
             Fact::Mark { name: text("heartbeats-stopped"), subject: Some(text("esp-1")) },
-            Fact::Kubectl {
+            Fact::Kubectl(Ran {
                 begun: Micros(1),
                 argv: vec![text("get"), text("pods")],
                 status: 1,
                 stdout: String::new(),
                 stderr: text("refused\n"),
-            },
+            }),
+            Fact::Etcdctl(Ran {
+                begun: Micros(1),
+                argv: vec![text("get"), text("/registry/pods/default/p")],
+                status: 0,
+                stdout: text("{}\n"),
+                stderr: String::new(),
+            }),
             seen(Verb::Deleted, pod("Running", "4")),
             Fact::TrialEnded {},
         ];

@@ -5,9 +5,10 @@ use super::{Row, Wanted};
 use crate::runner::given_seed;
 use crate::suite::ScenarioFile;
 use rigor_model::Scenario;
+use rigor_model::act::Tool;
 use rigor_model::kinds::{KINDS, ObjectKind};
 use rigor_trace::history::{flash_words, link_words};
-use rigor_trace::{Fact, Micros, Phase, ProcessEvent, Verb};
+use rigor_trace::{Fact, Micros, Phase, ProcessEvent, Ran, Verb};
 use serde_json::Value;
 use std::path::Path;
 
@@ -186,6 +187,14 @@ fn seed_words(own: u64, scenario: Option<&Scenario>) -> String {
     format!("seed {}", given_seed(own, &trial))
 }
 
+/// A run of a program; `since` says when it began, where that was earlier.
+fn ran_row(at: Micros, tool: Tool, ran: &Ran, since: &str) -> Option<Row> {
+    let Ran { argv, status, stdout, stderr, .. } = ran;
+    let (colour, said) = if *status == 0 { (ACT, stdout) } else { (BAD, stderr) };
+    let text = format!("{} → {status}{since}: {}", argv.join(" "), said.trim());
+    Some(Row { at, colour, subject: tool.name().to_owned(), text })
+}
+
 /// A fact that is no object's version.
 pub(super) fn fact(at: Micros, fact: &Fact, told_by: Option<&Scenario>, all: bool) -> Option<Row> {
     let row = |colour, subject: String, text: String| Some(Row { at, colour, subject, text });
@@ -228,16 +237,8 @@ pub(super) fn fact(at: Micros, fact: &Fact, told_by: Option<&Scenario>, all: boo
                 format!("{method} {path}{user} → {answer}{}{body}", since(sent)),
             )
         }
-        Fact::Kubectl { begun, argv, status, stdout, stderr } => {
-            let said = if *status == 0 { stdout } else { stderr };
-            let said = said.trim();
-            let colour = if *status == 0 { ACT } else { BAD };
-            row(
-                colour,
-                "kubectl".to_owned(),
-                format!("{} → {status}{}: {said}", argv.join(" "), since(begun)),
-            )
-        }
+        Fact::Kubectl(ran) => ran_row(at, Tool::Kubectl, ran, &since(&ran.begun)),
+        Fact::Etcdctl(ran) => ran_row(at, Tool::Etcdctl, ran, &since(&ran.begun)),
         Fact::Console { board, line } => row(LINE, format!("console {board}"), line.clone()),
         Fact::Power { board, act, begun } => {
             row(ACT, format!("power {board}"), format!("{}{}", act.name(), since(begun)))

@@ -3,18 +3,17 @@
 use super::cluster::{Inner, Present, Turn, evidence, locked};
 use super::command;
 use super::scope::BOARDS_ANNOTATION;
-use crate::kubectl;
 use crate::place::Place;
 use crate::processes::request_fact;
 use crate::recorder::Source;
 use crate::recording::{Opening, Recording};
 use crate::streams;
-use crate::world::{
-    ApiAnswer, ApiRequest, ControlPlaneAct, Infra, KubectlOutcome, LinkChange, PowerAct, World,
-};
+use crate::tool;
+use crate::world::{ApiAnswer, ApiRequest, ControlPlaneAct, Infra, LinkChange, PowerAct, ToolOutcome, World};
 use futures_util::future::{BoxFuture, join_all};
 use reqwest::Response;
 use rigor_model::Constants;
+use rigor_model::act::Tool;
 use rigor_model::kinds::ObjectKind;
 use rigor_trace::{Fact, History, Micros};
 use serde_json::{Value, json};
@@ -201,7 +200,13 @@ impl World for Foreign {
         locked(&self.entered.present.scope).boards.keys().cloned().collect()
     }
 
-    fn kubectl(&mut self, argv: &[String], stdin: Option<&str>) -> Result<KubectlOutcome, Infra> {
+    fn run(&mut self, tool: Tool, argv: &[String], stdin: Option<&str>) -> Result<ToolOutcome, Infra> {
+        if tool == Tool::Etcdctl {
+            return Err(Infra::lasting(
+                "the etcd of a cluster that is there already is not looked into",
+                "run the scenario on a rig of kind host or qemu (needs: [etcd])",
+            ));
+        }
         let scope = locked(&self.entered.present.scope).clone();
         command::allows(&scope, argv, stdin).map_err(|why| {
             Infra::lasting(why, "say what it does with a verb of the language, or on a cluster of its own")
@@ -212,8 +217,8 @@ impl World for Foreign {
         let access = self.entered.inner.connection.access();
         let command = command::command(access, &scope, &self.place.file("kubectl-cache"), argv)?;
         let begun = self.recording.now();
-        let outcome = self.entered.inner.guarded(|| kubectl::run(command, stdin))??;
-        self.recording.kubectl(begun, argv, &outcome);
+        let outcome = self.entered.inner.guarded(|| tool::run(tool, command, stdin))??;
+        self.recording.ran(tool, begun, argv, &outcome);
         Ok(outcome)
     }
 

@@ -1,6 +1,6 @@
 //! Acts are judged too: what the server answered must be what the step allows.
 
-use rigor_model::act::{Answer, Api, Kubectl};
+use rigor_model::act::{Answer, Api, Tool, ToolRun};
 use rigor_model::pattern::{Operator, Pattern};
 use rigor_model::template;
 use rigor_model::{Action, Outcome};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::message::evidence;
 use super::{Bench, StepState, Verdict};
-use crate::history::{Fact, Record};
+use crate::history::{Fact, Ran, Record};
 use crate::interval::Interval;
 use crate::matching::{Difference, Matcher};
 
@@ -46,7 +46,8 @@ impl Bench<'_, '_> {
             | Action::Flash(_)
             | Action::Send(_)
             | Action::Mark(_) => self.done(&facts),
-            Action::Kubectl(kubectl) => self.kubectl(kubectl, &facts),
+            Action::Kubectl(run) => self.ran(Tool::Kubectl, run, &facts),
+            Action::Etcdctl(run) => self.ran(Tool::Etcdctl, run, &facts),
             Action::Node(_) => self.played(&facts),
             Action::Apply(act) => self.answered(&act.api, &facts),
             Action::Create(act) => self.answered(&act.api, &facts),
@@ -152,28 +153,26 @@ impl Bench<'_, '_> {
         Verdict::pass()
     }
 
-    fn kubectl(&self, kubectl: &Kubectl, facts: &[&Record]) -> Verdict {
+    /// Whether a program ended and said as the step has it.
+    fn ran(&self, tool: Tool, wanted: &ToolRun, facts: &[&Record]) -> Verdict {
+        let (sentence, name) = (self.sentence(), tool.name());
         let values = self.judge.values(self.index, self.history);
         let args: Vec<String> =
-            kubectl.args.iter().map(|arg| template::fill_text(arg, &values).unwrap_or_default()).collect();
-        let run = facts.iter().rev().find_map(|record| {
-            let Fact::Kubectl { argv, status, stdout, stderr, .. } = &record.fact else { return None };
-            argv.ends_with(&args).then_some((status, stdout, stderr, *record))
+            wanted.args.iter().map(|arg| template::fill_text(arg, &values).unwrap_or_default()).collect();
+        let found = facts.iter().rev().find_map(|record| match &record.fact {
+            Fact::Kubectl(ran) | Fact::Etcdctl(ran) if ran.argv.ends_with(&args) => Some((ran, *record)),
+            _ => None,
         });
-        let Some((status, stdout, stderr, record)) = run else {
-            return Verdict::because(
-                Outcome::InfraError,
-                format!("{}\n  kubectl was not run", self.sentence()),
-            );
+        let Some((Ran { status, stdout, stderr, .. }, record)) = found else {
+            return Verdict::because(Outcome::InfraError, format!("{sentence}\n  {name} was not run"));
         };
-        let ended = format!("{}\n  kubectl {} ended with {status}", self.sentence(), args.join(" "));
+        let ended = format!("{sentence}\n  {name} {} ended with {status}", args.join(" "));
         let streams =
             format!("\n  stdout: {}\n  stderr: {}{}", stdout.trim_end(), stderr.trim_end(), told(record));
-        if *status != kubectl.exit_code {
-            return Verdict::because(Outcome::Fail, format!("{ended}, not {}{streams}", kubectl.exit_code));
+        if *status != wanted.exit_code {
+            return Verdict::because(Outcome::Fail, format!("{ended}, not {}{streams}", wanted.exit_code));
         }
-        for (name, pattern, text) in
-            [("stdout", &kubectl.stdout, stdout), ("stderr", &kubectl.stderr, stderr)]
+        for (name, pattern, text) in [("stdout", &wanted.stdout, stdout), ("stderr", &wanted.stderr, stderr)]
         {
             let Some(pattern) = pattern else { continue };
             if let Some(difference) = self.output_difference(pattern, text) {

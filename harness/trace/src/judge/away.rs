@@ -1,5 +1,5 @@
 //! Times in which no object can have changed: an act of the scenario kept the control plane from running, and nobody else writes
-//! to its store.
+//! to its store. What the scenario itself writes there by etcdctl ends such a time.
 
 use rigor_model::Margins;
 

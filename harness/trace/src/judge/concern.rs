@@ -50,7 +50,9 @@ fn concerns(action: &Action, requests: Option<&Requests>, fact: &Fact) -> bool {
             *board == flash.board && *image == flash.image
         }
         (Action::Send(send), Fact::Sent { board, .. }) => *board == send.board,
-        (Action::Mark(_), Fact::Mark { .. }) | (Action::Kubectl(_), Fact::Kubectl { .. }) => true,
+        (Action::Mark(_), Fact::Mark { .. })
+        | (Action::Kubectl(_), Fact::Kubectl(_))
+        | (Action::Etcdctl(_), Fact::Etcdctl(_)) => true,
         (Action::Node(node), Fact::Request { method, path, .. }) => {
             method != "GET" && is_of_node(path, &node.name)
         }
@@ -132,6 +134,7 @@ fn requests(action: &Action, values: &Values, namespace: &str) -> Option<Request
         | Action::Mark(_)
         | Action::Node(_)
         | Action::Kubectl(_)
+        | Action::Etcdctl(_)
         | Action::Wait(_)
         | Action::Advance(_)
         | Action::Parallel(_)

@@ -263,7 +263,8 @@ pub(crate) fn describe(record: &Record) -> String {
         | Fact::Delivery { .. }
         | Fact::Gap { .. }
         | Fact::Pulse { .. }
-        | Fact::Kubectl { .. }
+        | Fact::Kubectl(_)
+        | Fact::Etcdctl(_)
         | Fact::Step { .. }
         | Fact::Instant { .. }
         | Fact::Stall { .. }

@@ -368,6 +368,7 @@ impl Bench<'_, '_> {
             | Action::Mark(_)
             | Action::Node(_)
             | Action::Kubectl(_)
+            | Action::Etcdctl(_)
             | Action::Wait(_)
             | Action::Advance(_)
             | Action::Parallel(_) => self.act(),

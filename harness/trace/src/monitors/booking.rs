@@ -166,7 +166,10 @@ fn bound_by_hand(ground: &Ground<'_>) -> BTreeSet<String> {
     let through_kubectl = ground.scenario.plan.iter().any(|step| {
         matches!(&step.action, Action::Kubectl(kubectl) if kubectl.args.iter().any(|arg| arg.contains("binding")))
     });
-    if through_kubectl {
+    // So is one that writes into the store itself.
+    let past_the_server =
+        ground.view.acts().any(|act| matches!(&act.fact, Fact::Etcdctl(ran) if !ran.gets()));
+    if through_kubectl || past_the_server {
         names.insert("*".to_owned());
     }
     names

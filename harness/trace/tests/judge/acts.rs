@@ -1,6 +1,6 @@
 //! Acts: what the server answered must be what the step allows.
 
-use rigor_trace::history::{Fact, Micros};
+use rigor_trace::history::{Fact, Micros, Ran};
 use serde_json::{Value, json};
 
 use super::story::{Story, scenario};
@@ -114,8 +114,8 @@ fn traffic_of_played_nodes_is_not_an_acts_answer() {
 }
 
 #[test]
-fn kubectl_must_end_and_say_as_expected() {
-    let run = |status, stdout: &str| Fact::Kubectl {
+fn a_program_must_end_and_say_as_expected() {
+    let run = |status, stdout: &str| Ran {
         begun: Micros(1_000_000),
         argv: vec!["--kubeconfig".into(), "x".into(), "get".into(), "pods".into()],
         status,
@@ -124,7 +124,11 @@ fn kubectl_must_end_and_say_as_expected() {
     };
     let check = |options: &str, status, stdout: &str, expected: &str| {
         let step = format!("- kubectl: {{args: [get, pods]{options}}}");
-        assert_eq!(told(&step, vec![run(status, stdout)]).split(" | ").next(), Some(expected), "{options}");
+        let of_kubectl = told(&step, vec![Fact::Kubectl(run(status, stdout))]);
+        assert_eq!(of_kubectl.split(" | ").next(), Some(expected), "{options}");
+        let of_etcdctl = told(&step.replace("kubectl", "etcdctl"), vec![Fact::Etcdctl(run(status, stdout))]);
+        let expected = expected.replace("kubectl", "etcdctl");
+        assert_eq!(of_etcdctl.split(" | ").next(), Some(expected.as_str()), "{options}");
     };
     check("", 0, "", "pass");
     check("", 1, "", "fail: kubectl get pods ended with 1, not 0");

@@ -1,7 +1,7 @@
 //! A gallery of what the judge says: every kind of failure, of doubt and of a monitor's alarm, whole.
 
 use rigor_trace::PowerAct;
-use rigor_trace::history::{Fact, LinkChange, Micros, ProcessEvent, Verb};
+use rigor_trace::history::{Fact, LinkChange, Micros, ProcessEvent, Ran, Verb};
 use serde_json::{Value, json};
 
 use super::story::{Story, node_object, scenario};
@@ -396,13 +396,14 @@ fn occurrences() -> Vec<Case> {
 fn acts() -> Vec<Case> {
     let binding = "/api/v1/namespaces/default/pods/p/binding";
     let conflict = json!({"reason": "Conflict", "message": "pod p is already assigned"});
-    let kubectl = |status, stdout: &str| Fact::Kubectl {
+    let ran = |status, stdout: &str| Ran {
         begun: Micros(1_000_000),
         argv: vec!["get".into(), "pods".into()],
         status,
         stdout: stdout.into(),
         stderr: "warning: x\n".into(),
     };
+    let kubectl = |status, stdout: &str| Fact::Kubectl(ran(status, stdout));
     let one = |name, steps, fact: Option<Fact>| {
         case(name, steps, |story| {
             story.begin(1_000, 0);
@@ -436,6 +437,8 @@ fn acts() -> Vec<Case> {
             "- kubectl: {args: [get, pods], stdout: Running}",
             Some(kubectl(0, "lamp Pending\n")),
         ),
+        one("etcdctl's exit code", "- etcdctl: {args: [get, pods]}", Some(Fact::Etcdctl(ran(1, "")))),
+        one("etcdctl that was not run", "- etcdctl: {args: [get, pods]}", Some(kubectl(0, ""))),
         one("act that the rig did not do", "- power: {board: a, do: cut}", None),
     ]
 }

@@ -1,6 +1,6 @@
 //! Blind spots and stalls leave things undecided, unless lists on both sides settle them.
 
-use rigor_trace::history::{ControlPlaneAct, Fact, Micros, Verb};
+use rigor_trace::history::{ControlPlaneAct, Fact, Micros, Ran, Verb};
 use serde_json::json;
 
 use super::story::{Story, node_object, scenario};
@@ -74,14 +74,20 @@ fn nothing_is_written_while_the_control_plane_is_down() {
 
 /// A pod that came while a watch was lost, from half a second before `lost` to 37.126 s; the server was away from 12.5 s to 37 s.
 fn over_an_outage(flags: &[&str], window: &str, lost: u64, serves_at: Option<u64>) -> String {
+    let served = serves_at.map(|at| (at, Fact::ControlPlaneReady {}));
+    over_an_outage_with(flags, window, lost, served)
+}
+
+/// The same, and something that happened meanwhile.
+fn over_an_outage_with(flags: &[&str], window: &str, lost: u64, meanwhile: Option<(u64, Fact)>) -> String {
     let mut scenario = scenario(&format!("- expect: {{of: {{kind: Pod, name: lamp}}, between: {window}}}"));
     scenario.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
     let mut story = Story::real();
     story.begin(10_000, 0);
     story.fact(12_500, Fact::ControlPlane { act: ControlPlaneAct::Kill, begun: Micros(12_450_000) });
     gap(&mut story, "pods", lost);
-    if let Some(at) = serves_at {
-        story.fact(at, Fact::ControlPlaneReady {});
+    if let Some((at, fact)) = meanwhile {
+        story.fact(at, fact);
     }
     story.fact(37_100, Fact::ControlPlane { act: ControlPlaneAct::Start, begun: Micros(37_000_000) });
     story.fact(37_100, Fact::ControlPlaneReady {}).pod(37_126, Verb::Listed, "lamp", "a", "Running");
@@ -124,6 +130,23 @@ fn a_change_that_came_in_an_outage_or_after_it_came_after_it() {
     assert!(unknown.starts_with("undecided") && !unknown.contains("away"), "{unknown}");
     let shared = over_an_outage(&["--store=etcd"], "[20s, 30s]", 13_001, None);
     assert!(shared.starts_with("undecided") && !shared.contains("away"), "{shared}");
+}
+
+#[test]
+fn what_etcdctl_wrote_was_written_while_the_control_plane_was_away() {
+    let check = |word: &str, expected: &str| {
+        let ran = Ran {
+            begun: Micros(20_000_000),
+            argv: vec![word.to_owned(), "/registry/pods/default/lamp".to_owned()],
+            status: 0,
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        let told = over_an_outage_with(&[], "[20s, 30s]", 13_001, Some((20_100, Fact::Etcdctl(ran))));
+        assert_eq!(told.split(':').next(), Some(expected), "{word}: {told}");
+    };
+    check("get", "pass");
+    check("put", "undecided");
 }
 
 #[test]
