@@ -324,13 +324,6 @@ impl Rig {
             .or_else(|| self.contradicts(scenario))
     }
 
-    /// Takes away what this machine does not let it offer; `why` says what is missing and what to do about it.
-    pub fn withdraw(&mut self, capability: Capability, why: &str) {
-        if self.capabilities.remove(&capability) {
-            self.absent.insert(capability, why.to_owned());
-        }
-    }
-
     /// Which boards or capabilities are missing, if any.
     pub fn lacks(&self, boards: usize, needs: &BTreeSet<Capability>) -> Option<String> {
         if boards > self.boards {

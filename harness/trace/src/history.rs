@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::index::Index;
 
+pub use crate::ran::Ran;
 pub use rigor_model::Constants;
 pub use rigor_model::act::{ControlPlaneAct, Garbage, LinkAct, LinkChange, PowerAct, SchedulerAct};
 pub use rigor_model::faults::{Fault, FaultKind, FaultLevel};
@@ -82,28 +83,6 @@ pub struct Record {
     /// What happened.
     #[serde(flatten)]
     pub fact: Fact,
-}
-
-/// A run of a program, to its end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
-    /// When it was started.
-    pub begun: Micros,
-    /// Arguments after the program's name.
-    pub argv: Vec<String>,
-    /// Exit code; -1 when a signal ended it.
-    pub status: i32,
-    /// What it wrote to standard output.
-    pub stdout: String,
-    /// What it wrote to standard error.
-    pub stderr: String,
-}
-
-impl Ran {
-    /// Whether it was one of etcdctl that certainly only looked: `get` comes first. Of others that is not known.
-    pub(crate) fn gets(&self) -> bool {
-        self.argv.first().is_some_and(|word| word == "get")
-    }
 }
 
 /// How an object version came to be known.

@@ -11,6 +11,7 @@ pub mod jsonl;
 pub mod judge;
 pub mod matching;
 pub mod monitors;
+mod ran;
 mod timeline;
 pub mod view;
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::capability::Capability;
 use crate::constants::Constant;
 use crate::reader::Reader;
 use crate::scenario::Scenario;
@@ -64,6 +65,13 @@ pub(super) fn report(reader: &mut Reader<'_>, node: &Node, period: Duration) {
 }
 
 impl Rig {
+    /// Takes away what this machine does not let it offer; `why` says what is missing and what to do about it.
+    pub fn withdraw(&mut self, capability: Capability, why: &str) {
+        if self.capabilities.remove(&capability) {
+            self.absent.insert(capability, why.to_owned());
+        }
+    }
+
     /// Why the constants that a scenario wants otherwise do not go together with those of this rig.
     pub fn contradicts(&self, scenario: &Scenario) -> Option<String> {
         let constants = self.constants.overridden(&scenario.constants);
