@@ -31,6 +31,8 @@ pub struct Programs {
     pub control_plane: PathBuf,
     /// The kubelet as a process.
     pub kubelet_host: PathBuf,
+    /// The second scheduler as a process.
+    pub toy_scheduler: PathBuf,
 }
 
 /// What came of a build.
@@ -79,6 +81,7 @@ impl Yard {
                 rigor: program("rigor"),
                 control_plane: program("control-plane"),
                 kubelet_host: program("kubelet-host"),
+                toy_scheduler: program("toy-scheduler"),
             }));
         }
         let (mut refused, mut unexplained) = (BTreeMap::new(), Vec::new());

@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod mutant;
 pub mod run;
 pub mod shadow;
+pub mod stages;
 pub mod table;
 pub mod trials;
 pub mod weave;

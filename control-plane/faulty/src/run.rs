@@ -13,6 +13,7 @@ use crate::compile::{Built, Yard};
 use crate::fault::{self, Fault, Kind};
 use crate::ledger::{self, Ledger, Line, Verdict};
 use crate::mutant::{self, Mutant, Shadow};
+use crate::stages::Stages;
 use crate::table::table;
 use crate::trials::{Asked, Bench, SEED, Seen};
 use crate::{digest, shadow};
@@ -49,7 +50,7 @@ pub struct Flags {
     /// Compare the build without a fault with the sound one, trial by trial and byte by byte, and try no mutant.
     #[arg(long)]
     identity: bool,
-    /// List the hand-made faults, and the requirements of kube32 that none is meant to break; try no mutant.
+    /// List the hand-made faults, and the requirements that none is meant to break; try no mutant.
     #[arg(long)]
     list: bool,
     /// After so many minutes no further mutant is begun; what was tried is kept, and the next run goes on from there.
@@ -113,7 +114,7 @@ struct Run {
     bench: Bench,
     mutants: Vec<Mutant>,
     known: BTreeMap<String, Line>,
-    host_only: Vec<String>,
+    stages: Stages,
     again: bool,
     every_trial: bool,
     root: PathBuf,
@@ -166,7 +167,7 @@ impl Run {
             bench,
             mutants,
             known,
-            host_only: Vec::new(),
+            stages: Stages::default(),
             again: flags.again,
             every_trial: flags.all,
             root,
@@ -184,13 +185,20 @@ impl Run {
             sim.passed.len(),
             sim.skipped.len()
         );
-        if no_host || sim.skipped.is_empty() {
+        let second = requirements(&self.root, &["external"])?;
+        let of_second = sim.passed.iter().filter(|trial| trial.names_one_of(&second));
+        let mut asked: Vec<String> = of_second.map(|trial| trial.name.clone()).collect();
+        asked.extend(sim.skipped);
+        if no_host || asked.is_empty() {
             return Ok(());
         }
-        let host = self.bench.run(None, &Asked::host(&sim.skipped))?;
+        let host = self.bench.run(None, &Asked::host(&asked))?;
         ensure_green(&host, "host")?;
-        println!("{} of those pass on host without a fault", host.passed.len());
-        self.host_only = host.passed;
+        let (passed, asked) = (host.passed.len(), asked.len());
+        println!(
+            "{passed} of those and of the second scheduler's, {asked} together, pass on host without a fault"
+        );
+        self.stages = Stages::new(&sim.passed, host.passed, &second);
         Ok(())
     }
 
@@ -237,21 +245,25 @@ impl Run {
 
     fn tried(&self, mutant: &Mutant) -> Result<Line> {
         let begun = self.clock.elapsed();
-        let mut rig = "sim";
         let fault = Some(mutant.id.as_str());
-        let mut seen = Seen::default();
+        let mut tried = self.stages.first(mutant);
+        let mut told = Told::default();
+        told.take("host", self.on_host(fault, &tried)?);
         let filter: Vec<String> = mutant.requirements.iter().map(|id| format!("req:{id}")).collect();
         if !self.every_trial && !filter.is_empty() {
             let filter = filter.join(" | ");
-            seen = self.bench.run(fault, &Asked { filter: Some(&filter), ..Asked::sim() })?;
+            told.take("sim", self.bench.run(fault, &Asked { filter: Some(&filter), ..Asked::sim() })?);
         }
-        if seen.how.is_none() {
-            seen = self.bench.run(fault, &Asked::sim())?;
+        if self.every_trial || told.seen.how.is_none() {
+            told.take("sim", self.bench.run(fault, &Asked::sim())?);
         }
-        if seen.how.is_none() && !self.host_only.is_empty() {
-            rig = "host";
-            seen = self.bench.run(fault, &Asked::host(&self.host_only))?;
+        let second = self.stages.second(mutant, &told.seen.broke, &tried);
+        told.take("host", self.on_host(fault, &second)?);
+        tried.extend(second);
+        if told.seen.how.is_none() {
+            told.take("host", self.on_host(fault, &self.stages.last(mutant, &tried))?);
         }
+        let Told { seen, rigs } = told;
         let line = mutant.line(&self.ledger.suites, SEED);
         let taken = self.clock.elapsed().saturating_sub(begun).as_secs_f64();
         let line = Line {
@@ -259,11 +271,46 @@ impl Run {
             how: seen.how,
             trials: seen.trials,
             broke: seen.broke,
-            rig: rig.to_owned(),
+            rig: rigs.join(", "),
             seconds: (taken * 10.0).round() / 10.0,
             ..line
         };
         Ok(judged(line, mutant))
+    }
+
+    /// Runs these trials with processes; what turned red has to do so again, since in real time a busy machine is late, too.
+    fn on_host(&self, fault: Option<&str>, names: &[String]) -> Result<Seen> {
+        if names.is_empty() {
+            return Ok(Seen::default());
+        }
+        let seen = self.bench.run(fault, &Asked::host(names))?;
+        match seen.trials.is_empty() {
+            true => Ok(seen),
+            false => self.bench.run(fault, &Asked::host(&seen.trials)),
+        }
+    }
+}
+
+/// What trials of a mutant have told so far, and on which rigs: those of the red ones, and where there are none the last one.
+#[derive(Debug, Default)]
+struct Told {
+    seen: Seen,
+    rigs: Vec<&'static str>,
+}
+
+impl Told {
+    fn take(&mut self, rig: &'static str, seen: Seen) {
+        if seen == Seen::default() {
+            return;
+        }
+        let red = seen.how.is_some();
+        if self.seen.how.is_none() {
+            self.rigs.clear();
+        }
+        if (red || self.seen.how.is_none()) && !self.rigs.contains(&rig) {
+            self.rigs.push(rig);
+        }
+        self.seen = std::mem::take(&mut self.seen).and(seen);
     }
 }
 
@@ -347,7 +394,7 @@ fn identity(root: &Path, place: &Path, faults: &[Fault]) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// The faults, and the requirements of the small control plane and its boards that none is meant to break.
+/// The faults, and the requirements that none is meant to break.
 fn listed(root: &Path, faults: &[Fault]) -> Result<String> {
     let mut text: String = faults
         .iter()
@@ -355,13 +402,16 @@ fn listed(root: &Path, faults: &[Fault]) -> Result<String> {
         .collect();
     let broken: BTreeSet<&str> = faults.iter().flat_map(|fault| &fault.breaks).map(String::as_str).collect();
     let without: Vec<String> =
-        requirements(root)?.into_iter().filter(|id| !broken.contains(id.as_str())).collect();
+        requirements(root, OURS)?.into_iter().filter(|id| !broken.contains(id.as_str())).collect();
     text.push_str(&format!("{} faults; without one: {}\n", faults.len(), without.join(" ")));
     Ok(text)
 }
 
-/// Ids of the requirements that are not another system's.
-fn requirements(root: &Path) -> Result<Vec<String>> {
+/// The profiles of what is here: the small control plane, its boards, its profile of Kubernetes' scheduler and the second one.
+const OURS: &[&str] = &["kube32", "both", "kubelet", "upstream", "external"];
+
+/// Ids of the requirements of these profiles.
+fn requirements(root: &Path, profiles: &[&str]) -> Result<Vec<String>> {
     #[derive(serde::Deserialize)]
     struct Catalogue {
         areas: BTreeMap<String, Vec<Row>>,
@@ -378,6 +428,6 @@ fn requirements(root: &Path) -> Result<Vec<String>> {
         Err(error) => bail!("suites/requirements.yaml: {}", error.without_snippet()),
     };
     let rows = catalogue.areas.into_values().flatten();
-    let ours = rows.filter(|row| matches!(row.profile.as_str(), "kube32" | "both" | "kubelet"));
-    Ok(ours.map(|row| row.id).collect())
+    let chosen = rows.filter(|row| profiles.contains(&row.profile.as_str()));
+    Ok(chosen.map(|row| row.id).collect())
 }

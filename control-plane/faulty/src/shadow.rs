@@ -29,11 +29,19 @@ pub const CRATES: &[&str] = &[
 ];
 
 /// The crates that faults may be put into.
-pub const BREAKABLE: &[&str] =
-    &["control-plane/api", "control-plane/core", "control-plane/server", "firmware/kubelet"];
+pub const BREAKABLE: &[&str] = &[
+    "control-plane/api",
+    "control-plane/core",
+    "control-plane/server",
+    "firmware/kubelet",
+    SECOND_SCHEDULER,
+];
+
+/// The crate of the second scheduler: a part of the simulated rig, and elsewhere a program of its own.
+pub const SECOND_SCHEDULER: &str = "control-plane/toy-scheduler";
 
 /// The programs that are built, as their crates call them; in the shadow `-SUFFIX` is added.
-pub const PROGRAMS: &[&str] = &["rigor", "control-plane", "kubelet-host"];
+pub const PROGRAMS: &[&str] = &["rigor", "control-plane", "kubelet-host", "toy-scheduler"];
 
 /// What is woven into the copies.
 #[derive(Debug, Default)]
@@ -275,7 +283,14 @@ mod tests {
         assert!(read(file).starts_with("// ::fault::on(1) //!"));
         assert!(read("fault/src/lib.rs").contains("    \"x\",\n"));
         assert!(read("control-plane/server/Cargo.toml").contains("name = \"control-plane-faulty\"\npath"));
-        assert!(read("firmware/kubelet/Cargo.toml").contains("[dependencies.fault]"));
+        for folder in ["firmware/kubelet", SECOND_SCHEDULER] {
+            assert!(read(&format!("{folder}/Cargo.toml")).contains("[dependencies.fault]"), "{folder}");
+        }
+        let manifests: String = CRATES.iter().map(|folder| read(&format!("{folder}/Cargo.toml"))).collect();
+        for program in PROGRAMS {
+            let named = format!("[[bin]]\nname = \"{program}-faulty\"");
+            assert!(manifests.contains(&named), "no crate builds {program}-faulty");
+        }
         assert!(!read("harness/sim/Cargo.toml").contains("fault"));
         assert!(
             read("Cargo.toml").contains("\"fault\"]")

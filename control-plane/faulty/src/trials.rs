@@ -72,7 +72,7 @@ pub struct Seen {
     /// The requirements that they name.
     pub broke: Vec<String>,
     /// The trials that passed.
-    pub passed: Vec<String>,
+    pub passed: Vec<Trial>,
     /// The trials that the rig cannot run.
     pub skipped: Vec<String>,
 }
@@ -83,11 +83,46 @@ struct Report {
     scenarios: Vec<Trial>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Trial {
-    name: String,
-    outcome: String,
-    requirements: Vec<String>,
+/// A trial of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Trial {
+    /// Its name.
+    pub name: String,
+    /// What came of it.
+    pub outcome: String,
+    /// The requirements that it names.
+    pub requirements: Vec<String>,
+}
+
+impl Trial {
+    /// Whether it names one of these.
+    #[must_use]
+    pub fn names_one_of<'a>(&self, ids: impl IntoIterator<Item = &'a String>) -> bool {
+        ids.into_iter().any(|id| self.requirements.contains(id))
+    }
+}
+
+impl Seen {
+    /// This and what came of other trials with the same fault. A trial that failed says more than one that stayed undecided or
+    /// took the rig with it: where only one of the two runs has such, its trials count.
+    #[must_use]
+    pub fn and(mut self, mut other: Self) -> Self {
+        let rank = |seen: &Self| seen.how.map_or((1, None), |how| (0, Some(how)));
+        if rank(&other) < rank(&self) {
+            std::mem::swap(&mut self, &mut other);
+        }
+        if self.how == other.how {
+            self.trials.append(&mut other.trials);
+            self.broke.append(&mut other.broke);
+            for list in [&mut self.trials, &mut self.broke] {
+                list.sort_unstable();
+                list.dedup();
+            }
+        }
+        self.passed.append(&mut other.passed);
+        self.skipped.append(&mut other.skipped);
+        self
+    }
 }
 
 impl Bench {
@@ -105,7 +140,9 @@ impl Bench {
             .args(["--kill-after=10", &PATIENCE.to_string(), "prlimit"])
             .arg(format!("--cpu={}", asked.work))
             .arg(&self.programs.rigor)
-            .args(["run", "--rig", asked.rig, "--seed", &SEED.to_string(), "--report-dir"])
+            // Each scenario is for one profile and says itself what it needs of it.
+            .args(["run", "--profile", "both", "--rig", asked.rig])
+            .args(["--seed", &SEED.to_string(), "--report-dir"])
             .arg(&report)
             .args(filter.iter().flatten())
             .args(asked.names)
@@ -113,6 +150,7 @@ impl Bench {
             .env("RIGOR_FAULT", fault.unwrap_or_default())
             .env("RIGOR_CONTROL_PLANE", &self.programs.control_plane)
             .env("RIGOR_KUBELET_HOST", &self.programs.kubelet_host)
+            .env("RIGOR_TOY_SCHEDULER", &self.programs.toy_scheduler)
             .env_remove("RIGOR_KEEP")
             .stdin(Stdio::null())
             .output()
@@ -158,7 +196,8 @@ fn seen(trials: &[Trial]) -> Seen {
     let mut broke: Vec<String> = broken.flat_map(|trial| trial.requirements.iter().cloned()).collect();
     broke.sort_unstable();
     broke.dedup();
-    Seen { how, trials: reds, broke, passed: named(&["pass"]), skipped: named(&["skipped"]) }
+    let passed = trials.iter().filter(|trial| trial.outcome == "pass").cloned().collect();
+    Seen { how, trials: reds, broke, passed, skipped: named(&["skipped"]) }
 }
 
 #[cfg(test)]
@@ -185,6 +224,30 @@ mod tests {
             assert_eq!((seen.how, seen.trials.as_slice()), (how, &reds.map_strings()[..]), "{outcomes:?}");
             assert_eq!(seen.broke, broke.map_strings());
         }
+    }
+
+    #[test]
+    fn of_two_runs_the_worse_one_says_how_it_was_seen() {
+        let seen = |how, trial: &str, broke: &str| Seen {
+            how,
+            trials: vec![trial.into()],
+            broke: vec![broke.into()],
+            ..Seen::default()
+        };
+        let green = Seen::default();
+        let red = seen(Some(How::Red), "b", "A-01");
+        let undecided = seen(Some(How::Undecided), "a", "B-01");
+        assert_eq!(green.clone().and(green.clone()), green);
+        for (one, other) in
+            [(&red, &undecided), (&undecided, &red), (&red, &green), (&green, &red), (&red, &red)]
+        {
+            assert_eq!(one.clone().and(other.clone()), red, "{one:?} {other:?}");
+        }
+        let both = red.and(seen(Some(How::Red), "a", "C-01"));
+        assert_eq!(
+            (both.trials, both.broke),
+            (vec!["a".into(), "b".into()], vec!["A-01".into(), "C-01".into()])
+        );
     }
 
     trait Strings {

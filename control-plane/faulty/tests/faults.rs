@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use control_plane_faulty::fault::{self, Kind};
-use control_plane_faulty::shadow::Woven;
+use control_plane_faulty::shadow::{SECOND_SCHEDULER, Woven};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -41,4 +41,19 @@ fn there_are_as_many_as_were_asked_for() {
     let count = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
     assert!(count(Kind::HandMade) >= 80, "{}", count(Kind::HandMade));
     assert!(count(Kind::Firmware) >= 15, "{}", count(Kind::Firmware));
+    let second =
+        |fault: &&fault::Fault| fault.edits.iter().all(|edit| edit.file.starts_with(SECOND_SCHEDULER));
+    let of_second = faults.iter().filter(second).count();
+    assert!(of_second >= 30, "{of_second}");
+}
+
+/// Rows of what only a real Kubernetes does are shown by histories instead (docs/coverage.md).
+#[test]
+fn every_requirement_of_what_is_here_has_a_fault_that_breaks_it() {
+    let faults = fault::load(&root()).unwrap();
+    let catalogue = std::fs::read_to_string(root().join("suites/requirements.yaml")).unwrap();
+    let ids = catalogue.lines().filter_map(|line| line.trim().strip_prefix("- id: "));
+    let whole: Vec<&str> =
+        ids.filter(|id| !faults.iter().any(|fault| fault.breaks.iter().any(|it| it == id))).collect();
+    assert_eq!(whole, ["JOB-09", "UP-01", "UP-02", "UP-03", "UP-04", "UP-05", "UP-06"]);
 }
