@@ -254,12 +254,12 @@ impl Run {
             let filter = filter.join(" | ");
             told.take("sim", self.bench.run(fault, &Asked { filter: Some(&filter), ..Asked::sim() })?);
         }
-        if self.every_trial || told.seen.how.is_none() {
-            told.take("sim", self.bench.run(fault, &Asked::sim())?);
-        }
         let second = self.stages.second(mutant, &told.seen.broke, &tried);
         told.take("host", self.on_host(fault, &second)?);
         tried.extend(second);
+        if self.every_trial || told.seen.how.is_none() {
+            told.take("sim", self.bench.run(fault, &Asked::sim())?);
+        }
         if told.seen.how.is_none() {
             told.take("host", self.on_host(fault, &self.stages.last(mutant, &tried))?);
         }

@@ -9,6 +9,9 @@ use crate::mutant::Mutant;
 use crate::shadow::SECOND_SCHEDULER;
 use crate::trials::Trial;
 
+/// The sources of the second scheduler that the simulated rig does not run: its loop, its sockets and its flags.
+const UNSIMULATED: [&str; 6] = ["cli.rs", "client.rs", "clock.rs", "main.rs", "run.rs", "told.rs"];
+
 /// The trials that need processes, and what they alone show.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
@@ -34,12 +37,17 @@ impl Stages {
     }
 
     /// What needs processes and is worth trying with this mutant: a fault of the second scheduler cannot be seen where none runs,
-    /// and any other shows on the simulated rig where one does.
+    /// and what the simulated rig has of it acts there as it does here.
     fn with_processes(&self, mutant: &Mutant) -> impl Iterator<Item = &Trial> {
-        let (in_second, elsewhere): (Vec<_>, Vec<_>) =
-            mutant.files.iter().partition(|file| file.path.starts_with(SECOND_SCHEDULER));
+        let in_second: Vec<&str> = mutant
+            .files
+            .iter()
+            .filter_map(|file| file.path.strip_prefix(SECOND_SCHEDULER)?.strip_prefix("/src/"))
+            .collect();
+        let is_elsewhere = in_second.len() < mutant.files.len();
+        let is_unsimulated = in_second.iter().any(|file| UNSIMULATED.contains(file));
         let when = |is_worth: bool, trials| is_worth.then_some(trials).into_iter().flatten();
-        when(!elsewhere.is_empty(), &self.only_there).chain(when(!in_second.is_empty(), &self.second))
+        when(is_elsewhere, &self.only_there).chain(when(is_unsimulated, &self.second))
     }
 
     /// What comes first, with processes: the trials of requirements that the mutant is meant to break and that the simulated rig
@@ -51,8 +59,8 @@ impl Stages {
         names(self.only_there.iter().filter(|trial| trial.names_one_of(alone.iter().copied())))
     }
 
-    /// What comes after the simulated rig, with processes: trials of requirements that the mutant is meant to break and that no
-    /// trial has shown as broken so far. `tried` come no second time.
+    /// What comes with processes after what the simulated rig has of the same: trials of requirements that the mutant is meant to
+    /// break and that no trial has shown as broken so far. `tried` come no second time.
     #[must_use]
     pub fn second(&self, mutant: &Mutant, broke: &[String], tried: &[String]) -> Vec<String> {
         let whole: Vec<&String> = mutant.requirements.iter().filter(|id| !broke.contains(id)).collect();
@@ -135,6 +143,7 @@ mod tests {
         check(SERVER, &["EXT-01"], &[], &[]);
         check(SECOND, &["EXT-01"], &[], &["second"]);
         check(SECOND, &["EXT-01"], &["EXT-01"], &[]);
+        check("control-plane/toy-scheduler/src/decide.rs", &["EXT-01"], &[], &[]);
         let tried = strings(&["second"]);
         assert!(stages().second(&mutant(SECOND, &["EXT-01"]), &[], &tried).is_empty());
     }
