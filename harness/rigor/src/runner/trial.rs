@@ -17,7 +17,7 @@ use rigor_model::{
 use rigor_rigs::{ApiRequest, Infra, World};
 use rigor_trace::history::VIRTUAL_EPOCH;
 use rigor_trace::judge::{Judge, ScenarioVerdict, StepState, Verdict};
-use rigor_trace::{Fact, History, Phase, faults, jsonl};
+use rigor_trace::{Fact, History, Phase, View, faults, jsonl};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -159,6 +159,7 @@ fn attempt(trial: &Trial<'_>, open: &Open<'_>) -> Result<(TrialReport, bool), In
     let saved = trial.evidence.as_deref().map_or(Ok(()), |dir| save_evidence(stage.world, dir));
     // What a cleanup comes to changes no verdict; the next trial has a world of its own.
     let _ = take_all(&mut stage, &judge, &cleanup);
+    linger(world.as_mut(), constants.slack);
     world.record(Fact::TrialEnded {});
     let verdict = judge.trial(world.history());
     let faults = faults::tally(world.history());
@@ -314,6 +315,17 @@ fn moments(stage: &Stage<'_>, judge: &Judge<'_>, index: usize, action: &Action) 
         }
     }
     Ok(moments)
+}
+
+/// In real time, waits until what had happened by now is known: a monitor judges by all that was written.
+fn linger(world: &mut dyn World, lag: Duration) {
+    if View::new(world.history(), usize::MAX, world.now(), lag).exact() {
+        return;
+    }
+    let until = world.now() + lag;
+    while world.now() < until {
+        world.wait(until);
+    }
 }
 
 /// Lets time pass until an instant is certainly over. One that cannot be told is waited for a while.

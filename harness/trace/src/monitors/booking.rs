@@ -54,6 +54,9 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
             }));
         }
     }
+    // A stream keeps the order in which it was written.
+    let of_nodes = versions.iter().filter(|(_, plural, ..)| *plural == "nodes");
+    let nodes_until = of_nodes.map(|(written, ..)| *written).max().unwrap_or_default();
     // The order in which the store was written, which streams that are watched apart do not keep.
     versions.sort_by_key(|(written, _, _, version)| (*written, version.record));
     let mut books: BTreeMap<&str, Book<'_>> = BTreeMap::new();
@@ -82,7 +85,11 @@ pub(super) fn nothing_overcommitted(ground: &Ground<'_>, seen: &mut Vec<Violatio
         let before = pods.insert(key, (written, object)).map(|(_, pod)| node_of(pod));
         let node = node_of(object);
         let newly = !node.is_empty() && before.unwrap_or_default() != node && version.blind_since.is_none();
+        // A write of the node that came before may still be under way.
+        let view = &ground.view;
+        let settled = view.exact() || view.now() >= version.at + view.lag() || written < nodes_until;
         if !newly
+            || !settled
             || !is_own(object)
             || by_hand.contains(&key.1)
             || by_hand

@@ -213,6 +213,27 @@ fn a_report_that_repeats_the_last_one_covers_what_runs_by_then() {
 }
 
 #[test]
+fn a_report_that_was_under_way_when_the_trial_ended_may_have_made_room() {
+    let node = |memory: &str| json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"memory": memory}}});
+    let pod = json!({"kind": "Pod", "metadata": {"name": "one", "namespace": "default", "uid": "one"},
+        "spec": {"nodeName": "a", "containers": [{"resources": {"requests": {"memory": "40Ki"}}}]}, "status": {"phase": "Pending"}});
+    let check = |reported: Option<(u64, u64)>, ended: u64, expected: usize| {
+        let mut story = Story::real();
+        story.see_version(100, Verb::Added, "nodes", node("39Ki"), 101);
+        story.see_version(300, Verb::Modified, "pods", pod.clone(), 103);
+        if let Some((at, version)) = reported {
+            story.see_version(at, Verb::Modified, "nodes", node("40Ki"), version);
+        }
+        story.fact(ended, Fact::TrialEnded {});
+        assert_eq!(seen(&story).len(), expected, "{reported:?} {ended}: {:?}", seen(&story));
+    };
+    check(None, 799, 0);
+    check(None, 800, 1);
+    check(Some((310, 102)), 320, 0);
+    check(Some((310, 104)), 320, 1);
+}
+
+#[test]
 fn only_bindings_of_the_own_scheduler_over_commit() {
     let node =
         json!({"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"memory": "64Ki"}}});
