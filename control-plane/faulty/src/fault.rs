@@ -65,6 +65,8 @@ pub struct Fault {
     pub breaks: Vec<String>,
     /// Why nothing that a client or the bench can observe differs, where that turned out so.
     pub equivalent: Option<String>,
+    /// Whether only requests that overlap show it, which those of the simulated rig never do.
+    pub overlapping: bool,
     /// What is replaced.
     pub edits: Vec<Edit>,
     /// SHA-256 of its file.
@@ -79,6 +81,8 @@ struct FaultFile {
     breaks: Vec<String>,
     #[serde(default)]
     equivalent: Option<String>,
+    #[serde(default)]
+    overlapping: bool,
     edits: Vec<Edit>,
 }
 
@@ -136,6 +140,7 @@ fn read(root: &Path, path: &Path) -> Result<Fault> {
         like: file.like,
         breaks: file.breaks,
         equivalent: file.equivalent,
+        overlapping: file.overlapping,
         edits: file.edits,
         digest: digest::of(text.as_bytes()),
     })

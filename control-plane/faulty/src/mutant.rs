@@ -33,6 +33,8 @@ pub struct Mutant {
     pub digest: String,
     /// Why nothing can see it, if a person has said so.
     pub equivalent: Option<String>,
+    /// Whether only requests that overlap show it.
+    pub overlapping: bool,
 }
 
 impl Mutant {
@@ -50,6 +52,7 @@ impl Mutant {
             files: names.into_iter().map(|name| file(root, name)).collect::<Result<_>>()?,
             digest: fault.digest.clone(),
             equivalent: fault.equivalent.clone(),
+            overlapping: fault.overlapping,
         })
     }
 
@@ -67,6 +70,7 @@ impl Mutant {
             files: vec![file(root, &drawn.file)?],
             digest: drawn.digest.clone(),
             equivalent: equivalent.get(&lasting_name(&drawn.name)).cloned(),
+            overlapping: false,
         })
     }
 

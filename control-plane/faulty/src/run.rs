@@ -15,7 +15,7 @@ use crate::ledger::{self, Ledger, Line, Verdict};
 use crate::mutant::{self, Mutant, Shadow};
 use crate::stages::Stages;
 use crate::table::table;
-use crate::trials::{Asked, Bench, SEED, Seen};
+use crate::trials::{Asked, Bench, SEED, Seen, Trial};
 use crate::{digest, shadow};
 
 /// Breaks the reference on purpose and counts which breaks the suites see.
@@ -186,8 +186,11 @@ impl Run {
             sim.skipped.len()
         );
         let second = requirements(&self.root, &["external"])?;
-        let of_second = sim.passed.iter().filter(|trial| trial.names_one_of(&second));
-        let mut asked: Vec<String> = of_second.map(|trial| trial.name.clone()).collect();
+        let racing = self.mutants.iter().filter(|mutant| mutant.overlapping);
+        let racing: Vec<String> = racing.flat_map(|mutant| mutant.requirements.clone()).collect();
+        let twice = |trial: &&Trial| trial.names_one_of(second.iter().chain(&racing));
+        let mut asked: Vec<String> =
+            sim.passed.iter().filter(twice).map(|trial| trial.name.clone()).collect();
         asked.extend(sim.skipped);
         if no_host || asked.is_empty() {
             return Ok(());
@@ -196,9 +199,9 @@ impl Run {
         ensure_green(&host, "host")?;
         let (passed, asked) = (host.passed.len(), asked.len());
         println!(
-            "{passed} of those and of the second scheduler's, {asked} together, pass on host without a fault"
+            "{passed} of {asked} pass on host without a fault: those, the second scheduler's, and what overlapping requests break"
         );
-        self.stages = Stages::new(&sim.passed, host.passed, &second);
+        self.stages = Stages::new(&sim.passed, host.passed, &second, &racing);
         Ok(())
     }
 

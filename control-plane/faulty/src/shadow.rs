@@ -318,6 +318,7 @@ mod tests {
             like: String::new(),
             breaks: Vec::new(),
             equivalent: None,
+            overlapping: false,
             edits: vec![crate::fault::Edit {
                 file: file.into(),
                 within: None,

@@ -19,21 +19,23 @@ pub struct Stages {
     only_there: Vec<Trial>,
     /// Those of the second scheduler, which the simulated rig runs with a part of it.
     second: Vec<Trial>,
+    /// Those that run on both rigs and concern what overlapping requests break.
+    racing: Vec<Trial>,
     /// The requirements that trials on the simulated rig name.
     simulated: BTreeSet<String>,
 }
 
 impl Stages {
     /// The stages where these trials pass on the simulated rig and those with processes. `second` are the requirements of second
-    /// schedulers.
+    /// schedulers, `racing` those that overlapping requests break.
     #[must_use]
-    pub fn new(sim: &[Trial], host: Vec<Trial>, second: &[String]) -> Self {
+    pub fn new(sim: &[Trial], host: Vec<Trial>, second: &[String], racing: &[String]) -> Self {
         let simulated = sim.iter().flat_map(|trial| trial.requirements.iter().cloned()).collect();
         let names: BTreeSet<&str> = sim.iter().map(|trial| trial.name.as_str()).collect();
         let (both, only_there): (Vec<Trial>, Vec<Trial>) =
             host.into_iter().partition(|trial| names.contains(trial.name.as_str()));
-        let second = both.into_iter().filter(|trial| trial.names_one_of(second)).collect();
-        Self { only_there, second, simulated }
+        let of = |ids: &[String]| both.iter().filter(|trial| trial.names_one_of(ids)).cloned().collect();
+        Self { only_there, second: of(second), racing: of(racing), simulated }
     }
 
     /// What needs processes and is worth trying with this mutant: a fault of the second scheduler cannot be seen where none runs,
@@ -51,9 +53,13 @@ impl Stages {
     }
 
     /// What comes first, with processes: the trials of requirements that the mutant is meant to break and that the simulated rig
-    /// has no trial of.
+    /// has no trial of; or all of them, if only requests that overlap show it.
     #[must_use]
     pub fn first(&self, mutant: &Mutant) -> Vec<String> {
+        if mutant.overlapping {
+            let all = self.only_there.iter().chain(&self.racing);
+            return names(all.filter(|trial| trial.names_one_of(&mutant.requirements)));
+        }
         let alone: Vec<&String> =
             mutant.requirements.iter().filter(|id| !self.simulated.contains(*id)).collect();
         names(self.only_there.iter().filter(|trial| trial.names_one_of(alone.iter().copied())))
@@ -102,15 +108,18 @@ mod tests {
             files: vec![File { path: file.into(), sha256: String::new() }],
             digest: String::new(),
             equivalent: None,
+            overlapping: false,
         }
     }
 
     /// kubectl alone shows BIND-04 and shows EP-04, too; the second scheduler runs on both rigs.
     fn stages() -> Stages {
         let second = trial("second", &["EXT-01", "BIND-02"]);
-        let sim = [trial("bind", &["BIND-02"]), trial("slices", &["EP-04"]), second.clone()];
-        let host = vec![trial("kubectl-binds", &["BIND-04"]), trial("kubectl-watches", &["EP-04"]), second];
-        Stages::new(&sim, host, &["EXT-01".into()])
+        let race = trial("race", &["BIND-08"]);
+        let sim = [trial("bind", &["BIND-02"]), trial("slices", &["EP-04"]), second.clone(), race.clone()];
+        let host =
+            vec![trial("kubectl-binds", &["BIND-04"]), trial("kubectl-watches", &["EP-04"]), second, race];
+        Stages::new(&sim, host, &["EXT-01".into()], &["BIND-08".into()])
     }
 
     const SERVER: &str = "control-plane/server/src/api/body.rs";
@@ -121,6 +130,16 @@ mod tests {
     }
 
     #[test]
+    fn what_only_overlapping_requests_show_is_tried_where_they_overlap() {
+        let first = |requirements: &[&str]| {
+            stages().first(&Mutant { overlapping: true, ..mutant(SERVER, requirements) })
+        };
+        assert_eq!(first(&["BIND-08"]), ["race"]);
+        assert_eq!(first(&["BIND-08", "EP-04"]), ["kubectl-watches", "race"]);
+        assert_eq!(first(&["BIND-02"]), [""; 0]);
+    }
+
+    #[test]
     fn what_only_processes_show_is_tried_there_before_anything_else() {
         let check = |requirements: &[&str], expected: &[&str]| {
             assert_eq!(stages().first(&mutant(SERVER, requirements)), expected, "{requirements:?}");
@@ -128,6 +147,7 @@ mod tests {
         check(&["BIND-04"], &["kubectl-binds"]);
         check(&["BIND-02", "BIND-04"], &["kubectl-binds"]);
         check(&["EP-04"], &[]);
+        check(&["BIND-08"], &[]);
         check(&["EXT-01"], &[]);
         check(&[], &[]);
     }

@@ -16,6 +16,7 @@ fn a_run_with_another_seed_keeps_what_the_day_has() {
             files: Vec::new(),
             digest: String::new(),
             equivalent: None,
+            overlapping: false,
         };
         mutant.line(suites, 1)
     };
