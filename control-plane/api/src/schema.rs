@@ -86,6 +86,13 @@ impl Type {
 static TEXT: &str = include_str!("../data/schema.txt");
 static TYPES: LazyLock<BTreeMap<&'static str, Type>> = LazyLock::new(|| parse(TEXT));
 
+/// The types of objects by group, version and kind: each object that is written is looked up.
+static KINDS: LazyLock<BTreeMap<(&str, &str, &str), &Type>> = LazyLock::new(|| {
+    // Of several the first by name.
+    let named = TYPES.values().rev().flat_map(|entry| entry.gvks.iter().map(move |gvk| (*gvk, entry)));
+    named.collect()
+});
+
 /// Every type, by name.
 pub(crate) fn types() -> &'static BTreeMap<&'static str, Type> {
     &TYPES
@@ -98,7 +105,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Type> {
 
 /// The type whose objects have that `apiVersion` and `kind`.
 pub(crate) fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
-    TYPES.values().find(|entry| entry.gvks.contains(&(group, version, kind)))
+    KINDS.get(&(group, version, kind)).copied()
 }
 
 fn parse(text: &'static str) -> BTreeMap<&'static str, Type> {
