@@ -137,6 +137,7 @@ static KEYS: &[Key] = &[
     key(&["power", "link"], "state", Some("do"), "what is done is `do`"),
     key(&["link"], "delay", None, "write do: delay, by: 200ms"),
     key(&["link"], "loss", None, "write do: loss, percent: 20"),
+    key(&["console"], "name", Some("scheduler"), "a second scheduler is meant by its name: scheduler: NAME"),
     key(&["console", "log"], "regex", Some("matches"), "write `matches`"),
     key(&["console", "log"], "match", Some("matches"), "write `matches`"),
     key(&["console", "log"], "contains", Some("matches"), "write `matches`"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::act::{Api, LinkChange, PowerAct, User};
-use crate::expect::Subject;
+use crate::expect::{Speaker, Subject};
 use crate::verbs::Action;
 
 macro_rules! capabilities {
@@ -49,6 +49,7 @@ capabilities! {
     BoardIdentity "board-identity" "Requests can be made under a board's own identity.";
     ControlPlaneFlags "control-plane-flags" "The control plane can be started with flags of the scenario's own.";
     SecondScheduler "second-scheduler" "A second scheduler can be started and stopped.";
+    SchedulerLog "scheduler-log" "What a second scheduler prints can be read.";
     Psram "psram" "Boards can be given PSRAM.";
     Flash "flash" "Boards can be given another image.";
     ConsoleInput "console-input" "Boards read lines that are sent to their consoles.";
@@ -59,7 +60,8 @@ capabilities! {
 /// What an action needs of the rig.
 pub(crate) fn imply(action: &Action, needs: &mut BTreeSet<Capability>) {
     let subject = |subject: &Subject| match subject {
-        Subject::Console { .. } => Some(Capability::Console),
+        Subject::Console { of: Speaker::Board(_), .. } => Some(Capability::Console),
+        Subject::Console { of: Speaker::Scheduler(_), .. } => Some(Capability::SchedulerLog),
         Subject::Objects(_) | Subject::Requests(_) | Subject::Log(_) => None,
     };
     let user = |api: &Api| matches!(api.user, User::Board(_)).then_some(Capability::BoardIdentity);

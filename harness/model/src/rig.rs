@@ -66,8 +66,8 @@ impl RigKind {
             // Relays and switches pass on what they are given.
             Capability::LinkGarbage => self == RigKind::Sim,
             Capability::Kubectl => self != RigKind::Sim,
-            // A process beside the control plane, which has to be started with its address.
-            Capability::Etcd => matches!(self, RigKind::Host | RigKind::Qemu),
+            // They take processes beside the control plane.
+            Capability::Etcd | Capability::SchedulerLog => matches!(self, RigKind::Host | RigKind::Qemu),
             Capability::ExclusiveCluster | Capability::PlayedNodes | Capability::BoardIdentity => true,
             Capability::VirtualTime => self.virtual_time(),
             // The other rigs bring their own control plane.

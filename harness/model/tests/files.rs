@@ -7,7 +7,7 @@ use rigor_model::catalogue::Catalogue;
 use rigor_model::constants::Constant;
 use rigor_model::limitations::Known;
 use rigor_model::shape::FieldType;
-use rigor_model::{Fragment, Limitations, Rig, Scenario, Verb};
+use rigor_model::{Fragment, Limitations, Rig, RigKind, Scenario, Verb};
 
 const CATALOGUE: &str = include_str!("../../../suites/requirements.yaml");
 const REFERENCE: &str = include_str!("../../../docs/scenario-language.md");
@@ -89,6 +89,26 @@ fn looking_at_a_console_needs_a_console() {
             .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
         let needs: Vec<&str> = scenarios[0].needs.iter().map(|need| need.name()).collect();
         assert_eq!(needs, ["console"], "{step}");
+    }
+}
+
+/// What a second scheduler prints can be read where it is a process; where it was started does not matter.
+#[test]
+fn looking_at_what_a_scheduler_prints_needs_that_it_can_be_read() {
+    for step in [
+        "expect: {console: {scheduler: toy, matches: ready}}",
+        "never: {console: {scheduler: toy, matches: bound}, for: 1s}",
+        "capture: {console: {scheduler: toy, matches: 'bound to (?<node>.+)'}}",
+    ] {
+        let source = format!(
+            "apiVersion: rigor.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: look, requirements: [NODE-03], profile: kube32}}\nspec:\n  setup:\n    - scheduler: {{name: toy, do: dry-run}}\n    - scheduler: {{name: toy, do: stop}}\n  steps:\n    - {step}\n"
+        );
+        let scenarios = Scenario::parse("look.yaml", &source, &catalogue(), &|_| Err("no files".into()))
+            .unwrap_or_else(|mistakes| panic!("{mistakes:#}"));
+        let needs: Vec<&str> = scenarios[0].needs.iter().map(|need| need.name()).collect();
+        assert_eq!(needs, ["second-scheduler", "scheduler-log"], "{step}");
+        let offered = RigKind::ALL.map(|kind| kind.capabilities().contains(&Capability::SchedulerLog));
+        assert_eq!(offered, [false, true, true, false], "sim, host, qemu, external");
     }
 }
 

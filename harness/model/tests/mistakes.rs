@@ -264,7 +264,7 @@ fn a_fragment_is_checked_by_itself() {
             Err(mistakes) => format!("{mistakes:#}"),
         };
     // What a parameter without a default will be is not known.
-    let open = "[{power: {board: \"${board}\", do: \"${what}\"}, as: \"${name}\"}, {wait: \"${name} + 1s\"}, {include: {file: cut.yaml, with: {board: \"${board}\"}}}, {wait: gone + 1s}]";
+    let open = "[{power: {board: \"${board}\", do: \"${what}\"}, as: \"${name}\"}, {wait: \"${name} + 1s\"}, {include: {file: cut.yaml, with: {board: \"${board}\"}}}, {wait: gone + 1s}, {expect: {console: {scheduler: \"${name}\", matches: ready}}}]";
     assert_eq!(told("{board: {}, what: {}, name: {}}", open), "nothing");
     let cases = [
         (

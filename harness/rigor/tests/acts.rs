@@ -6,7 +6,9 @@
 #[path = "bench/acts.rs"]
 mod bench;
 
-use bench::{folder, rig, tried};
+use bench::{folder, rig, scenarios, tried};
+use rigor::terminal::Style;
+use rigor::timeline::{Layout, Wanted, timeline};
 use std::fs;
 use std::path::Path;
 
@@ -35,6 +37,25 @@ fn every_act_does_what_the_documents_say() {
 #[test]
 fn a_second_scheduler_is_a_process_too() {
     assert_eq!(check(&folder().join("second-scheduler.yaml"), "host"), 1);
+}
+
+#[test]
+fn what_a_second_scheduler_prints_is_looked_at() {
+    let (path, evidence) = (folder().join("scheduler-log.yaml"), tempfile::tempdir().unwrap());
+    let trials = tried(&path, rig("host"), evidence.path());
+    let [trial] = trials.as_slice() else { panic!("one trial") };
+    assert_eq!(trial.came, "pass");
+    // Its history says the same by itself, and shows the lines to whoever reads it.
+    let file = fs::read(evidence.path().join("scheduler-log/events.jsonl")).unwrap();
+    let history = rigor_trace::jsonl::read(file.as_slice()).unwrap().remove(0);
+    let scenario = &scenarios(&path)[0];
+    assert_eq!(rigor_trace::judge(scenario, &history).outcome.name(), "pass");
+    let layout = Layout { style: Style { colour: false }, width: None };
+    let shown = timeline(&history, Some(scenario), &Wanted::default(), layout);
+    let would = format!("{}/lamp would be bound to n1 (dry run)", history.namespace());
+    assert!(shown.lines().any(|line| line.contains("output second") && line.contains(&would)), "{shown}");
+    let kept = fs::read_to_string(evidence.path().join("scheduler-log/scheduler-second.log")).unwrap();
+    assert!(kept.contains(&would), "{kept}");
 }
 
 #[test]

@@ -32,6 +32,16 @@ pub(crate) enum Start {
     Waiting,
 }
 
+/// Which lines of a process are facts of the history.
+#[derive(Debug)]
+enum Told {
+    Nothing,
+    /// Those of standard output, which is this board's console; they are not kept besides.
+    Console(String),
+    /// All of them, printed by the second scheduler of this name.
+    Scheduler(String),
+}
+
 /// A process's output.
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -39,8 +49,7 @@ pub(crate) struct Log {
     ledger: Arc<Ledger>,
     /// A part of the line that says the process is ready.
     ready: String,
-    /// Standard output is this board's console.
-    console: Option<String>,
+    told: Told,
     kept: Mutex<Kept>,
     changed: Condvar,
 }
@@ -52,7 +61,7 @@ impl Log {
             who: who.to_owned(),
             ledger,
             ready: ready.to_owned(),
-            console: None,
+            told: Told::Nothing,
             kept: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -64,10 +73,16 @@ impl Log {
             who: format!("board:{board}"),
             ledger,
             ready: String::new(),
-            console: Some(board.to_owned()),
+            told: Told::Console(board.to_owned()),
             kept: Mutex::default(),
             changed: Condvar::new(),
         }
+    }
+
+    /// The log of a second scheduler that prints a line with `ready` in it once it serves; each line is a fact, too.
+    pub(crate) fn of_scheduler(name: &str, ready: &str, ledger: Arc<Ledger>) -> Self {
+        let told = Told::Scheduler(name.to_owned());
+        Self { told, ..Self::of_server(&format!("scheduler:{name}"), ready, ledger) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -121,11 +136,18 @@ impl Log {
 
 impl Listener for Log {
     fn line(&self, from: Stream, text: &str) {
-        match (&self.console, from) {
-            (Some(board), Stream::Out) => {
+        match (&self.told, from) {
+            (Told::Console(board), Stream::Out) => {
                 self.ledger.note(Fact::Console { board: board.clone(), line: text.to_owned() });
             }
-            (None, Stream::Out) | (_, Stream::Err) => self.keep(self.ledger.now(), text),
+            (Told::Scheduler(name), Stream::Out | Stream::Err) => {
+                // Before it is kept, because that may end the wait for the line: it came before the start was done.
+                self.ledger.note(Fact::SchedulerLine { name: name.clone(), line: text.to_owned() });
+                self.keep(self.ledger.now(), text);
+            }
+            (Told::Nothing, Stream::Out) | (Told::Nothing | Told::Console(_), Stream::Err) => {
+                self.keep(self.ledger.now(), text);
+            }
         }
     }
 

@@ -150,9 +150,10 @@ impl Schedulers {
         let command = self.bench.command(name, &self.kubeconfig, dry_run)?;
         let program = command.get_program().to_string_lossy().into_owned();
         let ready = self.bench.ready.clone().unwrap_or_default();
-        let log = self.logs.entry(name.to_owned()).or_insert_with(|| {
-            Arc::new(Log::of_server(&format!("scheduler:{name}"), &ready, self.ledger.clone()))
-        });
+        let log = self
+            .logs
+            .entry(name.to_owned())
+            .or_insert_with(|| Arc::new(Log::of_scheduler(name, &ready, self.ledger.clone())));
         log.rearm();
         let process = Process::start(command, Input::Nothing, log.clone()).map_err(|error| {
             Infra::lasting(
@@ -206,11 +207,22 @@ mod tests {
 
     fn acts(facts: &Receiver<crate::ledger::Noted>) -> Vec<String> {
         let told = |fact: Fact| match fact {
-            Fact::Scheduler { name, act, .. } => format!("{name} {}", act.name()),
-            Fact::Process { who, status, .. } => format!("{who} ended with {status}"),
-            other => format!("{other:?}"),
+            Fact::Scheduler { name, act, .. } => Some(format!("{name} {}", act.name())),
+            Fact::Process { who, status, .. } => Some(format!("{who} ended with {status}")),
+            Fact::SchedulerLine { .. } => None,
+            other => Some(format!("{other:?}")),
         };
-        facts.try_iter().map(|(_, fact)| told(fact)).collect()
+        facts.try_iter().filter_map(|(_, fact)| told(fact)).collect()
+    }
+
+    /// Acts, and the lines that were printed, as they were noted.
+    fn printed(facts: &Receiver<crate::ledger::Noted>) -> Vec<String> {
+        let told = |fact: Fact| match fact {
+            Fact::Scheduler { name, act, .. } => Some(format!("-- {name} {}", act.name())),
+            Fact::SchedulerLine { name, line } => Some(format!("{name}: {line}")),
+            _ => None,
+        };
+        facts.try_iter().filter_map(|(_, fact)| told(fact)).collect()
     }
 
     const WAITS: &str =
@@ -234,6 +246,31 @@ mod tests {
         assert_eq!(logs["toy"].matches("up toy /k /k").count(), 2, "{}", logs["toy"]);
         assert_eq!(logs["toy"].matches("bye").count(), 1, "{}", logs["toy"]);
         assert!(logs["other"].contains("up other /k /k"));
+    }
+
+    #[test]
+    fn what_is_printed_on_either_output_is_a_fact_by_the_schedulers_name() {
+        let script =
+            "trap 'echo bye >&2; exit 0' TERM; echo first >&2; echo \"up $1\"; while :; do sleep 0.01; done";
+        let (mut schedulers, facts) = schedulers(script, Some("up"));
+        schedulers.act("toy", SchedulerAct::Start).unwrap();
+        schedulers.act("toy", SchedulerAct::Stop).unwrap();
+        schedulers.act("other", SchedulerAct::Start).unwrap();
+        schedulers.act("other", SchedulerAct::Kill).unwrap();
+        let all = printed(&facts);
+        assert_eq!(all.len(), 9, "{all:?}");
+        let place = |told: &str| {
+            all.iter().position(|line| line == told).unwrap_or_else(|| panic!("{told}: {all:?}"))
+        };
+        // The two outputs are read each by itself, and both to their end before an act that ends the scheduler is done.
+        assert!(place("toy: up toy") < place("-- toy start"), "{all:?}");
+        assert!(place("toy: first").max(place("toy: bye")) < place("-- toy stop"), "{all:?}");
+        assert!(place("other: up other") < place("-- other start"), "{all:?}");
+        assert!(place("-- toy stop") < place("other: first"), "{all:?}");
+        assert!(place("other: first") < place("-- other kill"), "{all:?}");
+        // It is kept for the evidence all the same.
+        let kept: String = schedulers.logs().map(|(_, log)| log).collect();
+        assert!(["first", "up toy", "bye", "up other"].iter().all(|line| kept.contains(line)), "{kept}");
     }
 
     #[test]

@@ -66,7 +66,8 @@ pub trait World {
     fn control_plane(&mut self, act: ControlPlaneAct) -> Result<(), Infra>;
 
     /// Starts or stops a second scheduler (capability `second-scheduler`), which places the pods whose
-    /// `spec.schedulerName` is its name; records a `Scheduler` fact. A start is done when the scheduler is ready. It ends
+    /// `spec.schedulerName` is its name; records a `Scheduler` fact, and what it prints as `SchedulerLine` facts where that
+    /// can be read (capability `scheduler-log`). A start is done when the scheduler is ready. It ends
     /// with the trial.
     ///
     /// # Errors

@@ -230,6 +230,13 @@ pub enum Fact {
         /// The line without its end.
         line: String,
     },
+    /// A line that a second scheduler printed, on its standard output or its standard error.
+    SchedulerLine {
+        /// Its name.
+        name: String,
+        /// The line without its end.
+        line: String,
+    },
     /// A board's power was switched.
     Power {
         /// The board.
@@ -344,6 +351,12 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// The line of a console, or of what a second scheduler printed.
+    pub(crate) fn line(&self) -> Option<&str> {
+        let (Fact::Console { line, .. } | Fact::SchedulerLine { line, .. }) = self else { return None };
+        Some(line)
+    }
+
     /// What was done to a board's link since `begun`.
     pub fn link(board: &str, change: LinkChange, begun: Micros) -> Fact {
         let (micros, percent) = match change {

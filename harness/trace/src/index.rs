@@ -125,6 +125,8 @@ pub(crate) struct Index {
     pub steps: BTreeMap<usize, StepMarks>,
     pub requests: Vec<usize>,
     pub console: BTreeMap<String, Vec<usize>>,
+    /// Records of what second schedulers printed, by their names.
+    pub printed: BTreeMap<String, Vec<usize>>,
     /// Power, link and control plane acts, and runs of programs.
     pub acts: Vec<usize>,
     pub serving: Vec<usize>,
@@ -190,6 +192,7 @@ impl Index {
                 }
             }
             Fact::Console { board, .. } => self.console.entry(board.clone()).or_default().push(record),
+            Fact::SchedulerLine { name, .. } => self.printed.entry(name.clone()).or_default().push(record),
             Fact::Kubectl(_)
             | Fact::Etcdctl(_)
             | Fact::Power { .. }

@@ -154,7 +154,7 @@ mod tests {
         check("\n\nnonsense", "line 3: this is no record of a history: expected ident");
         check(
             r#"{"seq":0,"at":1,"kind":"Nothing"}"#,
-            "line 1: this is no record of a history: unknown variant `Nothing`, expected one of `TrialStarted`, `Namespace`, `Board`, `Delivery`, `Object`, `Synced`, `Gap`, `Pulse`, `Request`, `Kubectl`, `Etcdctl`, `Console`, `Power`, `Link`, `ControlPlane`, `Scheduler`, `Flash`, `Sent`, `ControlPlaneReady`, `Fault`, `Process`, `Step`, `Instant`, `Mark`, `Stall`, `TrialEnded`",
+            "line 1: this is no record of a history: unknown variant `Nothing`, expected one of `TrialStarted`, `Namespace`, `Board`, `Delivery`, `Object`, `Synced`, `Gap`, `Pulse`, `Request`, `Kubectl`, `Etcdctl`, `Console`, `SchedulerLine`, `Power`, `Link`, `ControlPlane`, `Scheduler`, `Flash`, `Sent`, `ControlPlaneReady`, `Fault`, `Process`, `Step`, `Instant`, `Mark`, `Stall`, `TrialEnded`",
         );
         check(
             r#"{"seq":4,"at":1,"kind":"TrialEnded"}"#,

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rigor_model::expect::Speaker;
 use serde_json::Value;
 
 use crate::faults::Injected;
@@ -152,7 +153,7 @@ impl<'a> View<'a> {
         | Fact::Etcdctl(Ran { begun: since, .. }) = &record.fact
         {
             *since
-        } else if matches!(record.fact, Fact::Console { .. }) && !self.exact() {
+        } else if record.fact.line().is_some() && !self.exact() {
             // A line may have lain in a buffer, though not for longer than the slack.
             record.at - self.slack
         } else {
@@ -197,10 +198,14 @@ impl<'a> View<'a> {
         self.seen(&self.history.index().requests)
     }
 
-    /// Records of a board's console lines that are seen, by number.
-    pub(crate) fn console_numbers(&self, board: &str) -> &'a [usize] {
-        let lines = self.history.index().console.get(board).map_or(&[][..], Vec::as_slice);
-        self.seen(lines)
+    /// Records of somebody's lines that are seen, by number.
+    pub(crate) fn line_numbers(&self, of: &Speaker) -> &'a [usize] {
+        let index = self.history.index();
+        let lines = match of {
+            Speaker::Board(board) => index.console.get(board),
+            Speaker::Scheduler(name) => index.printed.get(name),
+        };
+        self.seen(lines.map_or(&[][..], Vec::as_slice))
     }
 
     /// Whether a record is seen.
@@ -226,10 +231,10 @@ impl<'a> View<'a> {
         self.request_numbers().iter().map(move |record| &records[*record])
     }
 
-    /// A board's console lines that are seen, oldest first.
-    pub fn console(&self, board: &str) -> impl Iterator<Item = &'a Record> + use<'a> {
+    /// Somebody's lines that are seen, oldest first.
+    pub fn lines(&self, of: &Speaker) -> impl Iterator<Item = &'a Record> + use<'a> {
         let records = self.history.records();
-        self.console_numbers(board).iter().map(move |record| &records[*record])
+        self.line_numbers(of).iter().map(move |record| &records[*record])
     }
 
     /// Acts on the rig and runs of programs that are seen, oldest first.

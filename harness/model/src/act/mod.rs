@@ -61,6 +61,7 @@ pub use requests::{
     Answer, Api, Apply, Bind, Cordon, Create, Delete, Patch, PatchType, Propagation, Replace, RequestAct,
     Scale, Target, User,
 };
+pub(crate) use scheduler::started_scheduler;
 pub use scheduler::{Scheduler, SchedulerAct};
 pub use send::{LONGEST_LINE, Send};
 pub use time::{Advance, Wait};

@@ -1,10 +1,11 @@
 //! `scheduler`: a second scheduler beside the control plane's own.
 
+use crate::mistake::nearest;
 use crate::reader::word;
 use crate::scenario::read_name;
 use crate::shape::{Field, FieldType, Shape};
 use crate::step::Context;
-use crate::yaml::Node;
+use crate::yaml::{Kind, Node};
 
 /// What is done to a second scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +57,16 @@ pub(crate) fn scheduler(context: &mut Context<'_, '_>, node: &Node) -> Option<Sc
         Some(node) => read_name(context.reader, node),
         None => Some(USUAL.to_owned()),
     };
-    let act_node = fields.get("do")?;
-    let act = word(context.reader, act_node, &SchedulerAct::ALL, SchedulerAct::name);
-    let (name, act) = (name?, act?);
+    let act = fields
+        .get("do")
+        .and_then(|node| word(context.reader, node, &SchedulerAct::ALL, SchedulerAct::name).zip(Some(node)));
+    if act.is_none_or(|(act, _)| act.starts()) {
+        // Also where something is wrong with the step, which is told once, and not again wherever its scheduler is looked at.
+        let name = fields.get("name").map_or(Some(USUAL), Node::as_text);
+        context.scope.started.extend(name.map(str::to_owned));
+    }
+    let (act, act_node) = act?;
+    let name = name?;
     let right = if act.starts() {
         context.scope.schedulers.insert(name.clone())
     } else {
@@ -84,4 +92,26 @@ pub(crate) fn scheduler(context: &mut Context<'_, '_>, node: &Node) -> Option<Sc
         context.reader.wrong(&act_node.span, message, remedy);
     }
     Some(Scheduler { name, act })
+}
+
+/// The name of a second scheduler that was started before, whether it still runs or not: what it printed stays.
+pub(crate) fn started_scheduler(context: &mut Context<'_, '_>, node: &Node) -> Option<String> {
+    if let Kind::List(_) = node.kind {
+        let message = format!("one scheduler's name belongs here, not {}", node.describe());
+        context.reader.wrong(&node.span, message, "make a step for each");
+        return None;
+    }
+    let name = context.reader.text(node)?;
+    // What is started where a fragment is included is known there only.
+    if context.scope.lone || context.scope.started.contains(&name) {
+        return Some(name);
+    }
+    let started: Vec<&str> = context.scope.started.iter().map(String::as_str).collect();
+    let remedy = match (nearest(&name, started.iter().copied()), started.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => format!("start it in a step further up: scheduler: {{name: {name}, do: start}}"),
+        (None, names) => format!("name one that is: {}; or start it in a step further up", names.join(", ")),
+    };
+    context.reader.wrong(&node.span, format!("no scheduler {name} is started before this step"), remedy);
+    None
 }

@@ -1,8 +1,8 @@
 //! Reading of what is looked at: objects, lines of consoles and logs, requests.
 
-use super::{LogFilter, NamespaceScope, RequestFilter, Selector, Subject};
+use super::{LogFilter, NamespaceScope, RequestFilter, Selector, Speaker, Subject};
 use crate::act::api::{answer_headers, check_path, kind, pattern, templated, text, user};
-use crate::act::board;
+use crate::act::{board, started_scheduler};
 use crate::cel::{ANSWER, Cel, STATUS};
 use crate::kinds::{KIND_NAMES, LEASE_NAMESPACE, ObjectKind};
 use crate::letters::hyphened;
@@ -45,12 +45,19 @@ pub(super) static SELECTOR: Shape = Shape::new(
 
 pub(super) static CONSOLE: Shape = Shape::new(
     "console",
-    "Lines of a board's console.",
+    "Lines of a board's console, or that a second scheduler prints.",
     &[
-        Field::required("board", FieldType::Text, "The board."),
+        Field::optional("board", FieldType::Text, "The board.").such_as("a"),
+        Field::optional(
+            "scheduler",
+            FieldType::Text,
+            "The name of a second scheduler that a step before starts; its standard output and its standard error.",
+        )
+        .such_as("second-scheduler"),
         Field::required("matches", FieldType::Text, "A regular expression that is found in the line."),
     ],
-);
+)
+.exactly_one(&[&["board", "scheduler"]]);
 
 pub(super) static LOG: Shape = Shape::new(
     "log",
@@ -91,9 +98,12 @@ pub(crate) const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "
 
 pub(super) fn console(context: &mut Context<'_, '_>, node: &Node) -> Option<Subject> {
     let console = context.reader.open(node, &CONSOLE)?;
-    let board = board(context, console.get("board")?);
+    let of = match (console.get("board"), console.get("scheduler")) {
+        (Some(node), _) => board(context, node).map(Speaker::Board),
+        (None, node) => started_scheduler(context, node?).map(Speaker::Scheduler),
+    };
     let matches = context.reader.regex(console.get("matches")?);
-    Some(Subject::Console { board: board?, matches: matches? })
+    Some(Subject::Console { of: of?, matches: matches? })
 }
 
 pub(super) fn log(context: &mut Context<'_, '_>, node: &Node) -> Option<LogFilter> {

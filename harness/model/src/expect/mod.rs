@@ -49,10 +49,10 @@ pub enum NamespaceScope {
 pub enum Subject {
     /// Objects, as states over time; Events as occurrences.
     Objects(Selector),
-    /// Lines of a board's console, as occurrences.
+    /// Lines of a board's console, or that a second scheduler prints, as occurrences.
     Console {
-        /// The board.
-        board: String,
+        /// Whose.
+        of: Speaker,
         /// A regular expression.
         matches: String,
     },
@@ -60,6 +60,15 @@ pub enum Subject {
     Requests(RequestFilter),
     /// Lines of a container's log, as occurrences.
     Log(LogFilter),
+}
+
+/// Who prints lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Speaker {
+    /// A board, on its console.
+    Board(String),
+    /// A second scheduler, on its standard output and its standard error.
+    Scheduler(String),
 }
 
 /// Which lines of which log are looked at.

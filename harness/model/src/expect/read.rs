@@ -15,8 +15,11 @@ use crate::step::Context;
 use crate::yaml::{Kind, Node};
 
 const OF: Field = Field::optional("of", FieldType::Shape(&SELECTOR), "Which objects are looked at.");
-const OF_CONSOLE: Field =
-    Field::optional("console", FieldType::Shape(&CONSOLE), "Lines of a board's console.");
+const OF_CONSOLE: Field = Field::optional(
+    "console",
+    FieldType::Shape(&CONSOLE),
+    "Lines of a board's console, or that a second scheduler prints.",
+);
 const OF_REQUESTS: Field =
     Field::optional("request", FieldType::Shape(&REQUESTS), "Requests that this scenario made.");
 const OF_LOG: Field = Field::optional("log", FieldType::Shape(&LOG), "Lines of a container's log.");

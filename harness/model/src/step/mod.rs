@@ -82,6 +82,8 @@ pub(crate) struct Scope {
     pub played: BTreeSet<String>,
     /// Second schedulers that run, so far.
     pub schedulers: BTreeSet<String>,
+    /// Second schedulers that were started, so far.
+    pub started: BTreeSet<String>,
     /// Whether this is a fragment by itself, of which it is not known what went before.
     pub lone: bool,
     /// Names of all steps.

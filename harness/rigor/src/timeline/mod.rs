@@ -191,6 +191,7 @@ mod tests {
             Fact::Console { board: text("b"), line: text("kubelet ready") },
             Fact::ControlPlane { act: ControlPlaneAct::Kill, begun: Micros(1) },
             Fact::Scheduler { name: text("toy"), act: SchedulerAct::Start, begun: Micros(1) },
+            Fact::SchedulerLine { name: text("toy"), line: text("ready: schedules for toy") },
             Fact::Flash {
                 board: text("b"),
                 image: Some(text("previous")),

@@ -240,6 +240,8 @@ pub(super) fn fact(at: Micros, fact: &Fact, told_by: Option<&Scenario>, all: boo
         Fact::Kubectl(ran) => ran_row(at, Tool::Kubectl, ran, &since(&ran.begun)),
         Fact::Etcdctl(ran) => ran_row(at, Tool::Etcdctl, ran, &since(&ran.begun)),
         Fact::Console { board, line } => row(LINE, format!("console {board}"), line.clone()),
+        // Its acts are of `scheduler NAME`.
+        Fact::SchedulerLine { name, line } => row(LINE, format!("output {name}"), line.clone()),
         Fact::Power { board, act, begun } => {
             row(ACT, format!("power {board}"), format!("{}{}", act.name(), since(begun)))
         }

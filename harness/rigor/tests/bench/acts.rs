@@ -29,7 +29,7 @@ fn catalogue() -> Catalogue {
 }
 
 /// The scenarios of a file in `acts/`.
-fn scenarios(path: &Path) -> Vec<Scenario> {
+pub fn scenarios(path: &Path) -> Vec<Scenario> {
     let source = fs::read_to_string(path).unwrap();
     let folder = path.parent().unwrap();
     let beside = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());

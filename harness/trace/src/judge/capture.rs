@@ -207,12 +207,12 @@ impl Bench<'_, '_> {
             return Ok((Err(format!("no such line came{near}")), Some(look)));
         };
         let (expression, line) = match (&source, &self.view.record(first.record).fact) {
-            (Source::Console { matches, .. }, Fact::Console { line, .. }) => (matches, line.clone()),
+            (Source::Console { matches, .. }, fact) => (matches, fact.line().unwrap_or_default().to_owned()),
             (Source::Log { matches, path, .. }, fact) => {
                 let text = log_answer(fact, path).map(|(_, text)| text).unwrap_or_default();
                 (matches, text.lines().rfind(|line| matches.is_match(line)).unwrap_or_default().to_owned())
             }
-            (Source::Console { .. } | Source::Events { .. } | Source::Requests(_), _) => {
+            (Source::Events { .. } | Source::Requests(_), _) => {
                 return Ok((Err(String::new()), None));
             }
         };

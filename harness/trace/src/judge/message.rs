@@ -232,6 +232,7 @@ pub(crate) fn describe(record: &Record) -> String {
             told
         }
         Fact::Console { board, line } => format!("console of {board}: {line}"),
+        Fact::SchedulerLine { name, line } => format!("output of the scheduler {name}: {line}"),
         Fact::Request { method, path, status, as_user, .. } => {
             format!("{method} {path} as {as_user}: {status}")
         }

@@ -1,5 +1,6 @@
 //! The nearest thing that did happen: what a failure tells besides what it missed.
 
+use rigor_model::expect::Speaker;
 use rigor_model::pattern::Count;
 
 use super::Bench;
@@ -103,19 +104,26 @@ impl Bench<'_, '_> {
                     None => "; there was no Event at all in that time".to_owned(),
                 }
             }
-            Source::Console { board, .. } => {
+            Source::Console { of, .. } => {
                 let lines: Vec<&Record> =
-                    self.view.console(board).filter(|record| record.at >= from.earliest).collect();
+                    self.view.lines(of).filter(|record| record.at >= from.earliest).collect();
                 let Some(last) = lines.last() else {
-                    return format!("; the console of {board} was silent in that time");
+                    return match of {
+                        Speaker::Board(board) => format!("; the console of {board} was silent in that time"),
+                        Speaker::Scheduler(name) => {
+                            format!("; the scheduler {name} printed nothing in that time")
+                        }
+                    };
                 };
-                let shown =
-                    lines[lines.len().saturating_sub(TOLD)..].iter().map(|record| match &record.fact {
-                        Fact::Console { line, .. } => format!("\n    {} {line}", record.at),
-                        _ => String::new(),
-                    });
-                let shown: String = shown.collect();
-                format!("; the console's last lines in that time:{shown}{}", shown_by(last))
+                let shown = lines[lines.len().saturating_sub(TOLD)..].iter();
+                let shown: String = shown
+                    .map(|record| format!("\n    {} {}", record.at, record.fact.line().unwrap_or_default()))
+                    .collect();
+                let whose = match of {
+                    Speaker::Board(_) => "console",
+                    Speaker::Scheduler(_) => "scheduler",
+                };
+                format!("; the {whose}'s last lines in that time:{shown}{}", shown_by(last))
             }
             Source::Requests(asked) => {
                 let made: Vec<&Record> =

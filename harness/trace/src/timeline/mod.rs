@@ -4,7 +4,7 @@ mod tally;
 
 use std::collections::BTreeMap;
 
-use rigor_model::expect::{NamespaceScope, Observation, RequestFilter, Selector, Subject};
+use rigor_model::expect::{NamespaceScope, Observation, RequestFilter, Selector, Speaker, Subject};
 use rigor_model::path::Path;
 use rigor_model::pattern::{Count, Operator, Pattern};
 use rigor_model::template::{self, MissingName};
@@ -64,7 +64,7 @@ pub(crate) enum Source {
         pattern: Option<Pattern>,
     },
     Console {
-        board: String,
+        of: Speaker,
         matches: regex::Regex,
     },
     Requests(Asked),
@@ -345,8 +345,8 @@ impl Source {
             regex::Regex::new(&text).map_err(|_| BadRegex::of(text).into())
         };
         Ok(match subject {
-            Subject::Console { board, matches } => {
-                Source::Console { board: board.clone(), matches: expression(matches)? }
+            Subject::Console { of, matches } => {
+                Source::Console { of: of.clone(), matches: expression(matches)? }
             }
             Subject::Log(log) => {
                 let namespace = match &log.namespace {

@@ -72,12 +72,9 @@ impl Watch {
             let mut tally = self.tally.borrow_mut();
             match of {
                 Source::Events { selection, matcher, .. } => tally.events(view, selection, matcher.as_ref()),
-                Source::Console { board, matches } => {
-                    tally.lines(
-                        view,
-                        view.console_numbers(board),
-                        |fact| matches!(fact, Fact::Console { line, .. } if matches.is_match(line)),
-                    );
+                Source::Console { of, matches } => {
+                    let is_meant = |fact: &Fact| fact.line().is_some_and(|line| matches.is_match(line));
+                    tally.lines(view, view.line_numbers(of), is_meant);
                 }
                 Source::Requests(asked) => {
                     let numbers = view.request_numbers();

@@ -1,7 +1,7 @@
 //! A gallery of what the judge says: every kind of failure, of doubt and of a monitor's alarm, whole.
 
 use rigor_trace::PowerAct;
-use rigor_trace::history::{Fact, LinkChange, Micros, ProcessEvent, Ran, Verb};
+use rigor_trace::history::{Fact, LinkChange, Micros, ProcessEvent, Ran, SchedulerAct, Verb};
 use serde_json::{Value, json};
 
 use super::story::{Story, node_object, scenario};
@@ -342,6 +342,18 @@ fn occurrences() -> Vec<Case> {
             "silent console",
             "- expect: {console: {board: a, matches: kubelet ready}, within: 5s}",
             |_, _| {},
+        ),
+        case(
+            "output of a second scheduler",
+            "- scheduler: {name: toy, do: dry-run}\n- expect: {console: {scheduler: toy, matches: lamp would be bound}, within: 2s}",
+            |story| {
+                story.begin(1_000, 0);
+                let act = SchedulerAct::DryRun;
+                story.fact(1_200, Fact::Scheduler { name: "toy".into(), act, begun: Micros(1_000_000) });
+                story.end(1_200, 0).begin(1_200, 1);
+                story.printed(1_500, "toy", "ready: schedules for toy, dry run");
+                story.printed(1_600, "toy", "default/lamp does not fit: 0/1 nodes").end(9_000, 1);
+            },
         ),
         step("log", "- expect: {log: {pod: lamp, matches: ready}, within: 1s}", |story, inside| {
             if inside {

@@ -10,5 +10,6 @@ mod looks;
 mod messages;
 mod monitors;
 mod observed;
+mod printed;
 mod spans;
 mod story;

@@ -153,9 +153,19 @@ impl Story {
         self.fact(millis, Fact::Console { board: board.into(), line: line.into() })
     }
 
+    /// A line that a second scheduler prints.
+    pub fn printed(&mut self, millis: u64, scheduler: &str, line: &str) -> &mut Story {
+        self.fact(millis, Fact::SchedulerLine { name: scheduler.into(), line: line.into() })
+    }
+
     /// The verdict on the first step, as one word and the second line of its message and further ones.
     pub fn told(&self, scenario: &Scenario) -> String {
-        let verdict = self.first(scenario);
+        self.told_of(scenario, 0)
+    }
+
+    /// The verdict on a step, likewise.
+    pub fn told_of(&self, scenario: &Scenario, index: usize) -> String {
+        let verdict = self.judged(scenario).steps.remove(index).1;
         let told = verdict.message.as_deref().unwrap_or_default();
         let why = told.lines().filter(|line| !line.trim_start().starts_with("not ")).skip(1).map(str::trim);
         let why: Vec<&str> = why
