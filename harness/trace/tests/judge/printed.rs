@@ -45,7 +45,7 @@ fn they_are_expected_counted_and_ruled_out_by_the_schedulers_name() {
     check("- never: {console: {scheduler: toy, matches: lamp bound to}, for: 5s}", "pass");
     check(
         "- never: {console: {scheduler: toy, matches: desk would be}, for: 5s}",
-        "fail: it happened at 3.000 s: output of the scheduler toy: INFO default/desk would be bound to n4 (dry run)",
+        "fail: it was so at 3.000 s: output of the scheduler toy: INFO default/desk would be bound to n4 (dry run)",
     );
     check(
         "- expect: {console: {scheduler: toy, matches: lamp bound to}, within: 2s}",
