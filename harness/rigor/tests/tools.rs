@@ -211,6 +211,7 @@ fn a_scenario_that_expects_nothing_is_told() {
             "    - parallel:\n        - create: {create}, answer: {{status: 201}}}}\n        - cordon: {{node: a}}\n"
         ),
         "    - never: {of: {kind: Pod}, from: start, for: 1s}\n".to_owned(),
+        "    - kubectl: {args: [version]}\n".to_owned(),
     ];
     for steps in judged {
         bench.write("suites/a/judged.yaml", &scenario("judged", &steps));

@@ -6,7 +6,7 @@ use rigor_model::{Action, Class, Scenario, Section, Step};
 
 /// That nothing of the scenario is judged but that its requests were taken.
 ///
-/// What an act says of its answer is judged, and so is the exit code of kubectl. Of the rows of a table the first
+/// What an act says of its answer is judged, and so is the exit code of a program that is run. Of the rows of a table the first
 /// stands for all; what is in the cleanup never changes the verdict.
 pub(super) fn expects_nothing(root: &Node, scenarios: &[Scenario]) -> Option<Mistake> {
     let scenario = scenarios.first()?;
@@ -23,9 +23,8 @@ pub(super) fn expects_nothing(root: &Node, scenarios: &[Scenario]) -> Option<Mis
 
 fn is_judged(step: &Step) -> bool {
     match &step.action {
-        Action::Kubectl(_) => true,
+        Action::Kubectl(_) | Action::Etcdctl(_) => true,
         Action::Parallel(steps) => steps.iter().any(is_judged),
-        // What stays of the answer in the plan is what it has to be, and that is a 2xx where nothing is said.
         action => action.verb().class() == Class::Expectation || step.sentence.contains("answer:"),
     }
 }
