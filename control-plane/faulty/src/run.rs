@@ -195,7 +195,13 @@ impl Run {
         if no_host || asked.is_empty() {
             return Ok(());
         }
-        let host = self.bench.run(None, &Asked::host(&asked))?;
+        let mut host = self.bench.run(None, &Asked::host(&asked))?;
+        if !host.trials.is_empty() {
+            // In real time a busy machine is late, too.
+            let again = self.bench.run(None, &Asked::host(&host.trials))?;
+            host.passed.extend(again.passed);
+            (host.how, host.trials) = (again.how, again.trials);
+        }
         ensure_green(&host, "host")?;
         let (passed, asked) = (host.passed.len(), asked.len());
         println!(
