@@ -215,14 +215,14 @@ mod tests {
         );
         let target = Target { kind: ObjectKind::named("Pod").unwrap(), name: "${uid}".to_owned() };
         assert_eq!(target.filled(&values()).unwrap().name, "u-1");
-        let kubectl = ToolRun {
+        let run = ToolRun {
             args: vec!["get".to_owned(), "${a}".to_owned()],
             stdin: Some(json!("${count}")),
             exit_code: 0,
             stdout: None,
             stderr: None,
         };
-        let filled = kubectl.filled(&values()).unwrap();
+        let filled = run.filled(&values()).unwrap();
         assert_eq!(
             (filled.args, filled.stdin),
             (vec!["get".to_owned(), "board-a".to_owned()], Some(json!(3)))

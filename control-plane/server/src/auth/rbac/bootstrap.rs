@@ -27,7 +27,7 @@ struct Prepared {
     kept: Result<Value, ApiError>,
 }
 
-/// They are the same wherever they are put, and preparing them is most of what opening a control plane costs.
+/// They are the same wherever they are put, and preparing them took half of what opening a control plane costs.
 static PREPARED: LazyLock<Vec<Prepared>> = LazyLock::new(|| {
     let context = Context { now: Timestamp::UNIX_EPOCH, dialect: Dialect::Kube32, eviction_seconds: None };
     let prepared = defaults::all().into_iter().map(|(resource, wanted)| {
